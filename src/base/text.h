@@ -14,7 +14,8 @@ std::string number_text(double value);  // the shortest text that reads back as 
 
 inline void append_text(std::string& out, std::string_view part) { out += part; }
 inline void append_text(std::string& out, char part) { out += part; }
-inline void append_text(std::string& out, bool part) { out += part ? "true" : "false"; }
+template <std::same_as<bool> T>  // not for pointers, which would turn into bool
+void append_text(std::string& out, T part) { out += part ? "true" : "false"; }
 template <std::integral T>
   requires(!std::same_as<T, char> && !std::same_as<T, bool>)
 void append_text(std::string& out, T part) { out += std::to_string(part); }
