@@ -65,6 +65,8 @@ class Fabric {
   virtual WindowView window(uint64_t lane, int32_t rank) = 0;
   virtual size_t window_bytes() const = 0;
   virtual void close_windows(uint64_t lane) = 0;
+  // After this rank raised flags or wrote lines in its window of the lane: rings the members that sleep (rule 8).
+  virtual void announce(uint64_t /*lane*/) {}
 
   // Moves bytes on all channels; true if anything moved. Frames go to the sink. Deaths are seen here: the first lost
   // rank's Status is kept in status().
@@ -75,8 +77,11 @@ class Fabric {
   virtual void set_progress(uint64_t operations) = 0;
 
   // Sleep and wake (rule 8). prepare_wait() publishes that this rank sleeps; false: something came meanwhile, do not
-  // sleep. wait() then blocks in one epoll until a doorbell, a socket, wake() or the deadline; it does not need the token.
-  // end_wait() takes the word back. wake() may be called from any thread, at any time.
+  // sleep. Who waits for flags of a window looks at them once more after prepare_wait() and before wait(): only from there
+  // on a peer's announce() rings. wait() then blocks in one epoll until a doorbell, a socket, wake() or the deadline; it
+  // does not need the token, and it may wake for nothing, but at most once for each prepare_wait().
+  // end_wait() takes the word back; it needs the token. Whoever takes the token while another thread is in wait() may call
+  // it too: then peers do not ring for what is seen anyway. wake() may be called from any thread, at any time.
   virtual bool prepare_wait() = 0;
   virtual void wait(Time deadline) = 0;
   virtual void end_wait() = 0;
