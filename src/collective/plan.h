@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -20,13 +21,26 @@ struct LinkCosts {
   double alpha = 0, beta = 0, gamma = 0;
 };
 
+// What is assumed until something is fitted, from the measurements in spec/algorithms.md 4.6 (2 cores, p = 2):
+// loopback TCP 26 us at 8 bytes, 1.1-1.2 GB/s a direction; adding in cache 160-240 GB/s for two threads, three bytes
+// touched for each one reduced.
+inline constexpr LinkCosts kTcpLink{26e-6, 1 / 1.15e9, 1 / 30e9};
+// Messages through a ring in shared memory: two hand-overs of 0.28 us and framing; one copy in, one out, peer-written
+// data at 6-20 GB/s.
+inline constexpr LinkCosts kShmLink{1e-6, 1 / 6e9, 1 / 30e9};
+// A window: a line handed over in 0.28 us, data of a peer's cache read at 19.7 GB/s, copied or added in cache at 50 GB/s.
+inline constexpr LinkCosts kWindowLink{0.28e-6, 1 / 19.7e9, 1 / 50e9};
+
 // What the selector knows of the way between the members; equal on all of them.
 struct Surroundings {
-  // All members see each other's windows, each of `window_elems`-agnostic `window_bytes` bytes of data (0: no windows),
-  // plus one line of `inline_bytes` payload for each of two alternating slots.
+  // All members take part and see each other's windows: `window_bytes` bytes of data for one Schedule, which is half of
+  // the data area (types/schedule.h), and lines of `inline_bytes` payload for the tiny path. 0: there are no windows.
   size_t window_bytes = 0;
   size_t inline_bytes = 0;
-  LinkCosts link;
+  LinkCosts link = kTcpLink;
+  LinkCosts window_link = kWindowLink;
+  // Elements of a chunk; 0: what kChunkBytes holds. For tests and tuning.
+  size_t chunk_elems = 0;
   // Keep to algorithms that evaluate the canonical tree (rule 9).
   bool reproducible = false;
   // Demanded by a knob: the name of an algorithm, or empty.
@@ -50,7 +64,7 @@ struct Problem {
 struct Algorithm {
   std::string_view name;
   OpKind kind;
-  bool canonical;                    // evaluates the canonical tree
+  bool canonical;                    // evaluates the canonical tree (true where nothing is reduced)
   bool needs_windows;
   // Whether it can do this problem here at all.
   bool (*fits)(const Problem&, const Surroundings&);
@@ -62,7 +76,8 @@ struct Algorithm {
 // The table, in one place (algorithms.cc); order breaks ties.
 const std::vector<Algorithm>& algorithms();
 
-// The cheapest that fits. `unsupported` if force_algorithm names none that fits; the text lists those that do.
+// The cheapest that fits; the same on all members. `unsupported` if force_algorithm names none that fits; the text lists
+// those that do. With one member there is nothing to force.
 Result<const Algorithm*> select(const Problem& problem, const Surroundings& surroundings);
 // Why: one line for each algorithm of the kind, with its cost or the reason it does not fit.
 std::string explain(const Problem& problem, const Surroundings& surroundings);

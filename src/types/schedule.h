@@ -5,7 +5,10 @@
 //
 // A Schedule is one line of steps, run in order. post_* starts a transfer, wait_* holds the line until it is done; between
 // the two, nobody may write the region of a send, nor touch the region of a receive. Messages between two members match
-// in the order in which they were posted.
+// in the order in which they were posted; those of zero elements match too. At the end nothing is pending.
+//
+// dst may be exactly a source (the same first element), never partly over one. Where the dtype does not widen, staging
+// may stand where a step names acc.
 // Thread: any (value).
 #pragma once
 
@@ -56,8 +59,11 @@ struct Step {
   Region dst, src, src2;
 };
 
-// Flags of one member: counters that only it writes and that only grow. A flag's base is agreed: after each Schedule that
-// uses windows it grows by flag_span on every member, taking part or not.
+// Windows are used only where all members of the process set take part. Flags of one member: counters that only it writes
+// and that only grow. Their base is agreed: after each Schedule that uses windows it grows by flag_span on every member.
+// Such Schedules use the two halves of the data areas in turn, and window offsets count from the start of that half. Each
+// hears from every member (by a wait_flag of at least 1) before it ends; so whoever begins one knows that all have left
+// the one before the last, whose half it writes, and waits for nobody.
 inline constexpr uint32_t kFlagCount = 4;
 
 struct Schedule {
