@@ -22,7 +22,6 @@ endfunction()
 
 halay_header_library(halay_cli11 CLI/CLI.hpp libcli11-dev)
 halay_header_library(halay_xxhash xxhash.h libxxhash-dev)
-target_compile_definitions(halay_xxhash INTERFACE XXH_INLINE_ALL)
 
 if(HALAY_TESTS)
   find_package(GTest)
