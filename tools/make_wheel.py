@@ -1,7 +1,7 @@
 """Builds the wheel: make_wheel.py developer|release [--install].
 
 developer: with this machine's compiler, into dist/developer. release: with zig's compiler for glibc 2.28, into dist.
-Either is tagged by what its binaries need, as `auditwheel show` reports where auditwheel is installed.
+Either is tagged by what its binaries need, as `auditwheel show` reports.
 Nothing is built where a wheel newer than every source lies there already.
 """
 
@@ -57,10 +57,11 @@ def release_settings(machine: str) -> List[str]:
         (headers / name).symlink_to(found)
     wrappers = ROOT / "build/zig/bin"
     wrappers.mkdir(parents=True, exist_ok=True)
+    (zig,) = (ROOT / ".venv/lib").glob("python*/site-packages/ziglang/zig")
     target = f"-target {machine}-linux-gnu.{GLIBC}"
     for role, command in {"cc": f"cc {target}", "c++": f"c++ {target}", "ar": "ar", "ranlib": "ranlib"}.items():
         wrapper = wrappers / f"zig-{role}"
-        text = f'#!/bin/sh\nexec "{PYTHON}" -m ziglang {command} "$@"\n'
+        text = f'#!/bin/sh\nexec "{zig}" {command} "$@"\n'
         if not wrapper.exists() or wrapper.read_text() != text:  # ccache goes by its time
             wrapper.write_text(text)
             wrapper.chmod(0o755)
@@ -75,11 +76,11 @@ def release_settings(machine: str) -> List[str]:
     ]
 
 
-def needed_glibc(wheel: pathlib.Path) -> str:
-    """The tag that auditwheel finds this wheel's binaries worth, '' without auditwheel."""
+def honest_tag(wheel: pathlib.Path) -> str:
+    """The platform tag that this wheel's binaries are worth."""
     shown = subprocess.run([str(PYTHON), "-m", "auditwheel", "show", "--json", str(wheel)], capture_output=True, text=True)
     if shown.returncode != 0:
-        return ""
+        fail(f"auditwheel show failed: {shown.stdout}{shown.stderr}")
     return str(json.loads(shown.stdout)["overall_tag"])
 
 
@@ -98,10 +99,8 @@ def build(kind: str, machine: str, folder: pathlib.Path) -> pathlib.Path:
     shutil.rmtree(stage, ignore_errors=True)
     run([str(PYTHON), "-m", "build", "--wheel", "--no-isolation", "--outdir", str(stage), *options, str(ROOT)], env)
     (built,) = stage.glob("*.whl")
-    tag = f"manylinux_{GLIBC.replace('.', '_')}_{machine}" if kind == "release" else needed_glibc(built)
-    if tag:
-        run([str(PYTHON), "-m", "wheel", "tags", "--remove", f"--platform-tag={tag}", str(built)], env)
-        (built,) = stage.glob("*.whl")
+    run([str(PYTHON), "-m", "wheel", "tags", "--remove", f"--platform-tag={honest_tag(built)}", str(built)], env)
+    (built,) = stage.glob("*.whl")
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(f"*{machine}.whl"):
         old.unlink()
