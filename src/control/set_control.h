@@ -73,7 +73,8 @@ class SetControl {
   // A message of another member. Not ok: it cannot be understood, and the world must end with this text.
   Status receive(int member, std::span<const std::byte> message, Time now);
 
-  // Lets time pass: coalescing, stalls, deadlines.
+  // Tells what was submitted, decides what is ready, lets time pass: coalescing, stalls, deadlines. To be called after
+  // submits and receives (once for many: what came together is told in one message), and when next_deadline() is over.
   void step(Time now);
   // When step() has something to do although nothing came; Time::never() if nothing.
   Time next_deadline() const;
@@ -83,6 +84,9 @@ class SetControl {
   // The next DecisionList to execute, in order; null if there is none. Valid until the next call on this object.
   const DecisionList* next_list();
   std::vector<Notice>& notices();
+
+  // Not ok: the decider does not answer, or what it sent contradicts what this member knows; the world must end with this.
+  Status status() const;
 
   const Counters& counters() const;
   // Operations of this rank that are submitted and not yet decided.
