@@ -5,17 +5,18 @@ Either is tagged by what its binaries need, as `auditwheel show` reports.
 Nothing is built where a wheel newer than every source lies there already.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
 import pathlib
 import platform
-import re
 import shutil
 import subprocess
 import sys
 import time
-from typing import Dict, List, NoReturn
+from typing import NoReturn
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv/bin/python"
@@ -28,12 +29,14 @@ def fail(text: str) -> NoReturn:
     sys.exit(f"wheel: {text}")
 
 
-def run(command: List[str], env: Dict[str, str]) -> None:
+def run(command: list[str], env: dict[str, str]) -> None:
     LOG.parent.mkdir(parents=True, exist_ok=True)
     with LOG.open("a") as log:
         log.write(f"$ {' '.join(command)}\n")
         log.flush()
-        code = subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT).returncode
+        code = subprocess.run(
+            command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+        ).returncode
     if code != 0:
         print("\n".join(LOG.read_text(errors="replace").splitlines()[-30:]), file=sys.stderr)
         fail(f"exit code {code}: {' '.join(command)} (all of it: {LOG.relative_to(ROOT)})")
@@ -44,14 +47,21 @@ def newest_source() -> float:
     return max(file.stat().st_mtime for file in files if file.exists() and "__pycache__" not in file.parts)
 
 
-def release_settings(machine: str) -> List[str]:
+def release_settings(machine: str) -> list[str]:
     """CMake settings for zig's compiler, and its wrappers: one program a role, as CMake wants them."""
     headers = ROOT / "build/zig/headers"
     shutil.rmtree(headers, ignore_errors=True)
     headers.mkdir(parents=True)
     # Only the headers of header-only packages: /usr/include itself belongs to another C library.
     for name in ("CLI", "xxhash.h"):
-        found = next((base / name for base in (ROOT / "build/deps/usr/include", pathlib.Path("/usr/include")) if (base / name).exists()), None)
+        found = next(
+            (
+                base / name
+                for base in (ROOT / "build/deps/usr/include", pathlib.Path("/usr/include"))
+                if (base / name).exists()
+            ),
+            None,
+        )
         if found is None:
             fail(f"{name} is missing: run `tools/setup wheel`")
         (headers / name).symlink_to(found)
@@ -78,10 +88,18 @@ def release_settings(machine: str) -> List[str]:
 
 def honest_tag(wheel: pathlib.Path) -> str:
     """The platform tag that this wheel's binaries are worth."""
-    shown = subprocess.run([str(PYTHON), "-m", "auditwheel", "show", "--json", str(wheel)], capture_output=True, text=True)
+    shown = subprocess.run(
+        [str(PYTHON), "-m", "auditwheel", "show", "--json", str(wheel)], capture_output=True, text=True
+    )
     if shown.returncode != 0:
         fail(f"auditwheel show failed: {shown.stdout}{shown.stderr}")
     return str(json.loads(shown.stdout)["overall_tag"])
+
+
+def retag(wheel: pathlib.Path, tag: str, env: dict[str, str]) -> pathlib.Path:
+    run([str(PYTHON), "-m", "wheel", "tags", "--remove", f"--platform-tag={tag}", str(wheel)], env)
+    (wheel,) = wheel.parent.glob("*.whl")
+    return wheel
 
 
 def build(kind: str, machine: str, folder: pathlib.Path) -> pathlib.Path:
@@ -99,8 +117,8 @@ def build(kind: str, machine: str, folder: pathlib.Path) -> pathlib.Path:
     shutil.rmtree(stage, ignore_errors=True)
     run([str(PYTHON), "-m", "build", "--wheel", "--no-isolation", "--outdir", str(stage), *options, str(ROOT)], env)
     (built,) = stage.glob("*.whl")
-    run([str(PYTHON), "-m", "wheel", "tags", "--remove", f"--platform-tag={honest_tag(built)}", str(built)], env)
-    (built,) = stage.glob("*.whl")
+    built = retag(built, f"linux_{machine}", env)  # a cross-built one has this machine's tag
+    built = retag(built, honest_tag(built), env)
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(f"*{machine}.whl"):
         old.unlink()
@@ -122,11 +140,16 @@ def main() -> None:
     else:
         print(f"wheel: building ({arguments.kind}, log in {LOG.relative_to(ROOT)})", flush=True)
         wheel = build(arguments.kind, arguments.machine, folder)
-        print(f"wheel: {wheel.relative_to(ROOT)}, {wheel.stat().st_size / 2**20:.1f} MiB, {time.monotonic() - started:.0f} s")
+        print(
+            f"wheel: {wheel.relative_to(ROOT)}, {wheel.stat().st_size / 2**20:.1f} MiB, {time.monotonic() - started:.0f} s"
+        )
     if arguments.install:
         marker = ROOT / ".venv/halay-setup/installed"
         if not marker.exists() or marker.read_text() != f"{wheel} {wheel.stat().st_mtime_ns}":
-            run([str(PYTHON), "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", str(wheel)], dict(os.environ))
+            run(
+                [str(PYTHON), "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", str(wheel)],
+                dict(os.environ),
+            )
             marker.write_text(f"{wheel} {wheel.stat().st_mtime_ns}")
             print("wheel: installed into .venv")
 

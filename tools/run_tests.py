@@ -4,6 +4,8 @@ make test runs the short set, make test-long (--long) the long one; `run_tests.p
 Logs, one a stage, are in build/logs.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import pathlib
@@ -14,7 +16,7 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Optional
+from typing import Callable
 
 import lint
 
@@ -25,7 +27,22 @@ PYTHON = ROOT / ".venv/bin/python"
 JOBS = os.cpu_count() or 2
 
 # What the short run takes through the sanitizers: the rooms where memory is shared or bytes come from outside.
-SANITIZED = "base net region wire trace negotiate transport memory rendezvous control execute engine capi cluster".split()
+SANITIZED = [
+    "base",
+    "net",
+    "region",
+    "wire",
+    "trace",
+    "negotiate",
+    "transport",
+    "memory",
+    "rendezvous",
+    "control",
+    "execute",
+    "engine",
+    "capi",
+    "cluster",
+]
 SECONDS_PER_FUZZER = 60
 
 
@@ -34,14 +51,14 @@ class Outcome:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
-    failures: List[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
     def add(self, name: str, result: str) -> None:
         setattr(self, result, getattr(self, result) + 1)
         if result == "failed":
             self.failures.append(name)
 
-    def merge(self, other: "Outcome") -> None:
+    def merge(self, other: Outcome) -> None:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
@@ -60,13 +77,18 @@ class Log:
         self.path = LOGS / f"{name}.log"
         self.path.write_text("")
 
-    def run(self, *command: object, check: bool = True, env: Optional[Dict[str, str]] = None) -> int:
+    def run(self, *command: object, check: bool = True, env: dict[str, str] | None = None) -> int:
         words = [str(word) for word in command]
         with self.path.open("a") as file:
             file.write(f"$ {' '.join(words)}\n")
             file.flush()
             code = subprocess.run(
-                words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}
+                words,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(env or {})},
             ).returncode
         if check and code != 0:
             raise StageError(f"exit code {code}: {' '.join(words)}")
@@ -90,14 +112,26 @@ def junit(path: pathlib.Path, prefix: str = "") -> Outcome:
     return outcome
 
 
-def ctest(log: Log, preset: str, names: Optional[List[str]] = None, env: Optional[Dict[str, str]] = None) -> Outcome:
+def ctest(log: Log, preset: str, names: list[str] | None = None, env: dict[str, str] | None = None) -> Outcome:
     """Runs a build's tests; a GoogleTest program counts with its cases, any other as one."""
     results = BUILD / preset / "results"
     shutil.rmtree(results, ignore_errors=True)
     summary = LOGS / f"{preset}-ctest.xml"
     summary.unlink(missing_ok=True)
     pick = ["-R", f"^({'|'.join(names)})$"] if names else []
-    log.run("ctest", "--test-dir", BUILD / preset, "-j", JOBS, "--output-on-failure", "--output-junit", summary, *pick, check=False, env=env)
+    log.run(
+        "ctest",
+        "--test-dir",
+        BUILD / preset,
+        "-j",
+        JOBS,
+        "--output-on-failure",
+        "--output-junit",
+        summary,
+        *pick,
+        check=False,
+        env=env,
+    )
     if not summary.exists():
         raise StageError("ctest wrote no results")
     outcome = Outcome()
@@ -113,19 +147,25 @@ def ctest(log: Log, preset: str, names: Optional[List[str]] = None, env: Optiona
     return outcome
 
 
-def build(log: Log, preset: str, targets: Optional[List[str]] = None) -> None:
+def build(log: Log, preset: str, targets: list[str] | None = None) -> None:
     log.run("cmake", "--preset", preset, *launcher())
     log.run("cmake", "--build", BUILD / preset, "-j", JOBS, *(["--target", *targets] if targets else []))
 
 
-def launcher() -> List[str]:
-    return [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")] if shutil.which("ccache") else []
+def launcher() -> list[str]:
+    return (
+        [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")] if shutil.which("ccache") else []
+    )
 
 
-def test_programs(log: Log, preset: str, names: List[str]) -> List[str]:
+def test_programs(log: Log, preset: str, names: list[str]) -> list[str]:
     """Those of `names` that this tree has."""
     listing = subprocess.run(
-        ["cmake", "--build", str(BUILD / preset), "--target", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["cmake", "--build", str(BUILD / preset), "--target", "help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     return [name for name in names if re.search(rf"\b{name}_test:", listing)]
 
@@ -148,7 +188,7 @@ def stage_python(log: Log) -> Outcome:
     return pytest(log, "python", "tests")
 
 
-def pytest(log: Log, name: str, *arguments: str, env: Optional[Dict[str, str]] = None) -> Outcome:
+def pytest(log: Log, name: str, *arguments: str, env: dict[str, str] | None = None) -> Outcome:
     summary = LOGS / f"{name}.xml"
     summary.unlink(missing_ok=True)
     code = log.run(PYTHON, "-m", "pytest", "-q", f"--junitxml={summary}", *arguments, check=False, env=env)
@@ -173,7 +213,7 @@ def sanitizer(preset: str, whole: bool) -> Callable[[Log], Outcome]:
     return stage
 
 
-def sanitizer_options() -> Dict[str, str]:
+def sanitizer_options() -> dict[str, str]:
     return {
         "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -202,7 +242,9 @@ def stage_fuzz(log: Log) -> Outcome:
             corpus = BUILD / "fuzz-corpus" / program.name
             corpus.mkdir(parents=True, exist_ok=True)
             kept = ROOT / "tests/fuzz/corpus" / program.name[len("fuzz_") :]
-            code = log.run(program, f"-max_total_time={SECONDS_PER_FUZZER}", f"-artifact_prefix={LOGS}/", corpus, kept, check=False)
+            code = log.run(
+                program, f"-max_total_time={SECONDS_PER_FUZZER}", f"-artifact_prefix={LOGS}/", corpus, kept, check=False
+            )
             outcome.add(f"fuzz/{program.name}", "failed" if code else "passed")
     return outcome
 
@@ -215,7 +257,7 @@ def stage_release_wheel(log: Log) -> Outcome:
     return outcome
 
 
-SHORT: Dict[str, Callable[[Log], Outcome]] = {
+SHORT: dict[str, Callable[[Log], Outcome]] = {
     "build": stage_build,
     "unit": stage_unit,
     "install": stage_install,
@@ -224,7 +266,7 @@ SHORT: Dict[str, Callable[[Log], Outcome]] = {
     "tsan": sanitizer("tsan", whole=False),
     "lint": stage_lint,
 }
-LONG: Dict[str, Callable[[Log], Outcome]] = {
+LONG: dict[str, Callable[[Log], Outcome]] = {
     **SHORT,
     "asan": sanitizer("asan", whole=True),
     "tsan": sanitizer("tsan", whole=True),
@@ -244,7 +286,10 @@ def run_stage(name: str, stage: Callable[[Log], Outcome]) -> Outcome:
         outcome = Outcome()
         outcome.add(f"{name}: {error}", "failed")
     seconds = time.monotonic() - started
-    print(f"  {seconds:6.1f} s  {outcome.passed:5} passed  {outcome.failed:3} failed  {outcome.skipped:3} skipped", flush=True)
+    print(
+        f"  {seconds:6.1f} s  {outcome.passed:5} passed  {outcome.failed:3} failed  {outcome.skipped:3} skipped",
+        flush=True,
+    )
     for failure in outcome.failures:
         print(f"  FAILED {failure}")
     if outcome.failed:
