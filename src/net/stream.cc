@@ -52,6 +52,7 @@ class PlainStream final : public Stream {
   }
 
   bool ended() const override { return ended_; }
+  void end_writing() override { ::shutdown(socket_.get(), SHUT_WR); }
   int fd() const override { return socket_.get(); }
   const std::string& peer() const override { return peer_; }
 

@@ -23,6 +23,8 @@ class Stream {
   virtual Result<size_t> read_some(std::span<std::byte> into) = 0;
   // The peer has closed and everything it sent has been read.
   virtual bool ended() const = 0;
+  // No more bytes from here: the peer reads what was sent, then sees the end.
+  virtual void end_writing() = 0;
   // For a Poller: readable when read_some() may give, writable when write_some() may take.
   virtual int fd() const = 0;
   // The peer's address as text, for messages.

@@ -66,6 +66,8 @@ class Channel {
   // Ok while open. After the peer's end: what was still in the pipe is delivered first, then this is not ok
   // (`peer_lost` with the peer's rank; `internal` for a broken frame).
   const Status& status() const;
+  // The peer has announced its normal end; what follows is no death.
+  bool said_goodbye() const;
   const ChannelCounters& counters() const;
   Pipe& pipe();
 
