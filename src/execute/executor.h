@@ -50,7 +50,7 @@ struct Finished {
 struct ExecutorOptions {
   int64_t op_deadline_ms = 1'800'000;
   bool reproducible = false;
-  std::string force_allreduce_algorithm;   // and so on: "allreduce=ring,broadcast=binomial"
+  std::string force_allreduce_algorithm;   // "ring", or for other kinds too: "allreduce=ring,broadcast=binomial"
 };
 
 struct ExecutorCounters {
@@ -76,7 +76,8 @@ class Executor {
   bool lane_idle(uint64_t lane) const;
 
   void enqueue(uint64_t lane, BoundBatch batch, Time now);
-  // Runs what can run; true if any step was made. Does not move the Fabric's bytes: the engine does that.
+  // Runs what can run; true if any step was made. Does not move the Fabric's bytes: the engine does that. Call it once more
+  // after Fabric::prepare_wait() and before sleeping: flags of windows come without a frame.
   bool progress(Time now);
   // Moves the finished ones to the end of `out`.
   void take_finished(std::vector<Finished>& out);
@@ -84,6 +85,8 @@ class Executor {
   bool idle() const;
   // The world is lost: everything queued or running finishes with `status`, nothing is read or written any more.
   void abandon(const Status& status);
+  // Not ok: the world is lost; the executor has abandoned everything by itself (a Batch overdue, a peer lost) or was told to.
+  const Status& status() const;
   // What runs and whom it waits for, in words, for verdicts.
   std::string describe() const;
 

@@ -1,0 +1,54 @@
+/* The MPI twin of raw_bench: float32 sum, private buffers. Started by mpirun; see bench/raw.py. */
+#include "../measure.h"
+
+#include <mpi.h>
+
+static double once(float* input, float* output, int count) {
+  const double begin = measure_now();
+  MPI_Allreduce(input, output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  return measure_now() - begin;
+}
+
+/* The time of one call as the slowest rank sees it, after warming up; the same on all. */
+static double agreed_once(float* input, float* output, int count) {
+  double time = once(input, output, count);
+  const int warm_ups = time < 1e-4 ? 200 : 3;
+  for (int i = 0; i < warm_ups; ++i) time = once(input, output, count);
+  double slowest = 0;
+  MPI_Allreduce(&time, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  measure_plan plan;
+  if (!measure_parse(argc, argv, &plan)) return 2;
+  static measure_samples samples;
+  int right = 1;
+  for (int s = 0; s < plan.size_count; ++s) {
+    const size_t bytes = plan.sizes[s], count = bytes / sizeof(float);
+    float* input = malloc(bytes);
+    float* output = malloc(bytes);
+    measure_touch(input, output, count, rank);
+    const double time = agreed_once(input, output, (int)count);
+    const int calls = measure_calls(time);
+    samples.count = measure_sample_count(plan.seconds, time, calls);
+    for (int i = 0; i < samples.count; ++i) {
+      const double begin = measure_now();
+      for (int call = 0; call < calls; ++call) {
+        MPI_Allreduce(input, output, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      }
+      samples.us[i] = (measure_now() - begin) / calls * 1e6;
+    }
+    right = right && measure_check(output, count, size);
+    if (rank == 0) measure_print("mpi", bytes, &samples);
+    free(input);
+    free(output);
+  }
+  MPI_Finalize();
+  if (!right) fprintf(stderr, "rank %d: wrong sum\n", rank);
+  return right ? 0 : 1;
+}
