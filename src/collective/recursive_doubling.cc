@@ -2,9 +2,9 @@
 // Members beyond a power of two are folded first: each gives its values to the one below it and gets the result at the
 // end. The 2^k others exchange everything with the one at distance 1, 2, 4 …, in the accumulator type.
 // n elements, E bytes each, A in the accumulator type, p = 2^k + r:
-//   rounds  k, and 2 more if r > 0
+//   rounds  k; k + 1 if 0 < 2r <= 2^k, since then no leaf that was folded is opposite another; else k + 2
 //   sent    k * n * A; and n * E more by who took a fold, n * A in all by who gave
-//   cost    (k + 2[r > 0]) alpha + k n A (beta + gamma) + [r > 0] (n A (beta + gamma) + n E beta)
+//   cost    rounds * alpha + k n A (beta + gamma) + [r > 0] (n A (beta + gamma) + n E beta)
 #include "collective/builder.h"
 #include "collective/canonical.h"
 #include "collective/rows.h"
@@ -14,13 +14,18 @@ namespace {
 
 bool fits(const Problem& problem, const Surroundings&) { return problem.member_count > 1; }
 
+int rounds_of(const Fold& fold) {
+  if (!fold.folds()) return fold.rounds;
+  return fold.rounds + (2 * fold.pair_count <= fold.leaf_count ? 1 : 2);
+}
+
 double cost(const Problem& problem, const Surroundings& surroundings) {
   const Fold fold(problem.member_count);
   const LinkCosts& link = surroundings.link;
   const auto narrow = static_cast<double>(problem.count_elems * bytes_of(problem.dtype));
   const auto wide = static_cast<double>(problem.count_elems * bytes_of(accumulator_of(problem.dtype)));
-  double seconds = fold.rounds * (link.alpha + wide * (link.beta + link.gamma));
-  if (fold.folds()) seconds += 2 * link.alpha + wide * (link.beta + link.gamma) + narrow * link.beta;
+  double seconds = rounds_of(fold) * link.alpha + fold.rounds * wide * (link.beta + link.gamma);
+  if (fold.folds()) seconds += wide * (link.beta + link.gamma) + narrow * link.beta;
   return seconds;
 }
 
@@ -48,7 +53,7 @@ Schedule plan_recursive_doubling(const Problem& problem, const Surroundings& sur
   const Part all{0, problem.count_elems};
   const size_t chunk = chunk_elems_of(surroundings, bytes_of(accumulator_of(problem.dtype)));
   const size_t chunk_count = chunks_in(all.count, chunk);
-  const auto rounds = static_cast<uint32_t>(fold.rounds + (fold.folds() ? 2 : 0));
+  const auto rounds = static_cast<uint32_t>(rounds_of(fold));
   Builder builder("recursive_doubling", problem);
   if (!wide) builder.let_acc_be_output();
   std::vector<Post> sent(chunk_count, kNoPost), received(chunk_count, kNoPost);

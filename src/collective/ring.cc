@@ -70,8 +70,9 @@ class Ring {
   }
 
   Schedule plan() && {
-    for (size_t j = 0; j <= ahead_; ++j) expect(j);
+    expect(0);
     for (size_t j = 0; j < ahead_; ++j) send(j);
+    for (size_t j = 1; j <= ahead_; ++j) expect(j);
     if (kind_ == OpKind::allgather) {
       for (size_t c = 0; c < chunk_count_; ++c) builder_.copy(output(chunk(me_, c)), input(own_input(c)));
     }

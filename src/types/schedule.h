@@ -7,8 +7,8 @@
 // the two, nobody may write the region of a send, nor touch the region of a receive. Messages between two members match
 // in the order in which they were posted; those of zero elements match too. At the end nothing is pending.
 //
-// dst may be exactly a source (the same first element), never partly over one. Where the dtype does not widen, staging
-// may stand where a step names acc.
+// dst may be exactly a source (the same first element), never partly over one; a copy onto itself does nothing. Where the
+// dtype does not widen, staging may stand where a step names acc.
 // Thread: any (value).
 #pragma once
 
