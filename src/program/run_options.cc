@@ -219,7 +219,6 @@ Result<RunOptions> parse(std::vector<std::string> arguments, std::string* config
   add_knob_flags(app, raw, options);
   add_own_flags(app, raw, options);
   add_contradictions(app);
-  app.usage("Usage: halay run -np N [options] program [arguments]");
   const size_t command_from = command_start(app, arguments);
   spell_out(arguments, command_from);
   std::vector<std::string> command(arguments.begin() + static_cast<ptrdiff_t>(command_from), arguments.end());
