@@ -148,6 +148,16 @@ Status SetControl::receive(int member, std::span<const std::byte> message, Time 
   return told;
 }
 
+void SetControl::leave(int member, const Status& why, Time now) {
+  State& s = *state_;
+  s.heard = true;
+  if (s.decider) {
+    s.decider->leave(member, why, now);
+  } else if (member == 0) {
+    s.asker.end(why);
+  }
+}
+
 void SetControl::step(Time now) {
   State& s = *state_;
   s.heard = false;

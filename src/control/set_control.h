@@ -73,6 +73,10 @@ class SetControl {
   // A message of another member. Not ok: it cannot be understood, and the world must end with this text.
   Status receive(int member, std::span<const std::byte> message, Time now);
 
+  // The member ended normally and said so: it will ask for nothing more. What all have asked for goes on; what needs it fails
+  // with `why`, now and later, by the decider's lists. If it was the decider, everything undecided fails here.
+  void leave(int member, const Status& why, Time now);
+
   // Tells what was submitted, decides what is ready, lets time pass: coalescing, stalls, deadlines. To be called after
   // submits and receives (once for many: what came together is told in one message), and when next_deadline() is over.
   void step(Time now);

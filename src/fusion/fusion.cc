@@ -60,9 +60,10 @@ std::vector<OpenBatch> batches_of(const DecisionList& list, std::vector<Unit> un
   std::vector<OpenBatch> batches;
   for (Unit& unit : units) {
     const Decision& decision = *list.decided[unit.items[0]].decision;
+    const bool alone = list.fusion_bytes == 0 || unit.bytes > list.fusion_bytes || !traits_of(decision.kind).fusable;
     OpenBatch* home = nullptr;
     for (OpenBatch& batch : batches) {
-      if (batch.full || !may_share(*list.decided[batch.items[0]].decision, decision)) continue;
+      if (alone || batch.full || !may_share(*list.decided[batch.items[0]].decision, decision)) continue;
       if (batch.bytes + unit.bytes <= list.fusion_bytes) {
         home = &batch;
       } else {
@@ -74,8 +75,7 @@ std::vector<OpenBatch> batches_of(const DecisionList& list, std::vector<Unit> un
       home->items.insert(home->items.end(), unit.items.begin(), unit.items.end());
       home->bytes += unit.bytes;
     } else {
-      const bool full = list.fusion_bytes == 0 || !traits_of(decision.kind).fusable;
-      batches.push_back({std::move(unit.items), unit.bytes, full});
+      batches.push_back({std::move(unit.items), unit.bytes, alone});
     }
   }
   for (OpenBatch& batch : batches) std::ranges::sort(batch.items);

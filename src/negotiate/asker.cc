@@ -39,7 +39,38 @@ void Asker::urge() {
   if (undecided_ > 0 && unurged_) news_.urgent = true;
 }
 
+void Asker::end(const Status& why) {
+  if (ended_.ok()) ended_ = why;
+}
+
+// What is undecided after the decider's last list: a list of this member alone, without a number.
+const DecisionList* Asker::failed_list() {
+  if (undecided() == 0) return nullptr;
+  list_ = {};
+  failures_.clear();
+  std::vector<Ticket> tickets;
+  const auto add = [&](NameId name, OpKind kind, Ticket ticket) {
+    Decision& failure = failures_.emplace_back();
+    failure.name = name;
+    failure.kind = kind;
+    failure.status = Status(ended_.code(), text(kind == OpKind::join ? std::string_view("join") : names_.text(name),
+                                                " needs it: ", ended_.text()), ended_.culprit());
+    tickets.push_back(ticket);
+  };
+  while (Slot* slot = pending_.front()) {
+    add(slot->name, OpKind::allreduce, answer(*slot));
+    if (!slot->known) slots_.erase(static_cast<uint32_t>(slot->name));
+  }
+  for (const Held& held : std::exchange(held_, {})) add(held.request.name, held.request.kind, held.ticket);
+  if (join_ticket_ != Ticket::none) add({}, OpKind::join, end_join());
+  news_.requests.clear();
+  news_.repeats.clear();
+  for (size_t i = 0; i < failures_.size(); ++i) list_.decided.push_back({&failures_[i], tickets[i]});
+  return &list_;
+}
+
 bool Asker::has_news() const {
+  if (!ended_.ok()) return false;
   return news_.urgent || news_.joined || !news_.repeats.empty() || !news_.requests.empty() ||
          evictions_untold_ >= kUntoldEvictions;
 }
@@ -63,7 +94,7 @@ void Asker::ask(Ticket ticket, const Request& request, bool urgent, Time now) {
   slot.pending = true;
   slot.ticket = ticket;
   slot.since = now;
-  slot.shape = request.shape;
+  slot.rows = request.shape.dim_count() > 0 ? request.shape[0] : 0;
   pending_.push_back(slot);
   ++undecided_;
   unurged_ = true;
@@ -76,9 +107,7 @@ void Asker::ask(Ticket ticket, const Request& request, bool urgent, Time now) {
   }
   ++cache_misses_;
   if (slot.known) ++slot.known->asks;
-  Request& full = news_.requests.emplace_back(request);
-  normalize(full, set_size_);
-  slot.shape = full.shape;
+  normalize(news_.requests.emplace_back(request), set_size_);
 }
 
 Asker::Slot& Asker::slot_of(NameId name) {
@@ -103,7 +132,7 @@ const DecisionList* Asker::next_list() {
   if (queue_head_ == queue_.size()) {
     queue_.clear();
     queue_head_ = 0;
-    return nullptr;
+    return ended_.ok() ? nullptr : failed_list();
   }
   if (!status_.ok()) return nullptr;
   current_ = std::move(queue_[queue_head_++]);
@@ -151,7 +180,7 @@ void Asker::apply_repeat(uint32_t cache_id) {
 void Asker::apply_fresh(FreshDecision& fresh) {
   Decision& decision = fresh.decision;
   Slot& slot = slot_of(decision.name);
-  if (slot.pending) decision.shape = slot.shape;
+  if (slot.pending && traits_of(decision.kind).shapes == ShapeRule::rows) decision.shape.set_dim(0, slot.rows);
   const Decision* shown = &decision;
   if (decision.cache_id != 0) {
     if (slot.known && slot.known->decision.cache_id != decision.cache_id) {

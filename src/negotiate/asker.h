@@ -35,6 +35,9 @@ class Asker {
   Announcement& news();
   void told();
 
+  // The decider has left: everything undecided, now and later, fails with `why`.
+  void end(const Status& why);
+
   // Lists come in order, each once. `internal` if this one cannot be the next.
   Status receive(std::unique_ptr<ListMessage> list, Time now);
   // Applies the next list; null if there is none, or if it contradicts what this member knows (then see status()).
@@ -63,7 +66,7 @@ class Asker {
     Ticket ticket = Ticket::none;
     bool pending = false;
     Time since;
-    Shape shape;  // as asked for
+    int64_t rows = 0;  // dim 0 of what was asked for
     Link<Slot> link;
   };
   struct Held {
@@ -83,6 +86,7 @@ class Asker {
   void apply_join(uint32_t last_joined);
   Ticket end_join();
   void broken(std::string_view what);
+  const DecisionList* failed_list();
 
   const int me_;
   const int set_size_;
@@ -108,6 +112,8 @@ class Asker {
   uint64_t applied_ = 0;
   Time last_list_at_;
   DecisionList list_;
+  Status ended_;  // not ok: why nothing will be decided any more
+  std::vector<Decision> failures_;
   Decision join_decision_;
 
   Status status_;

@@ -13,6 +13,7 @@ Decider::Decider(DeciderOptions options, NameTable& names)
       set_size_(static_cast<int>(options_.ranks.size())),
       names_(names),
       peers_(options_.ranks.size()),
+      gone_(set_size_),
       joined_(set_size_) {}
 
 Decider::~Decider() = default;
@@ -31,6 +32,7 @@ Status Decider::hear(int member, const Announcement& news, Time now) {
   // A group comes in one announcement: so it is judged when all of it has been heard.
   for (Entry* entry : completed_) complete(*entry, now);
   completed_.clear();
+  fail_for_gone(now);
   // Only now: a repeat in this announcement may have been asked for before its eviction was applied.
   prune_retired();
   return {};
@@ -243,6 +245,31 @@ void Decider::fail_alone(Entry& entry, const Status& status, Time now) {
   entry.bytes = 0;
   close_now_ = true;
   make_ready(entry, now);
+}
+
+void Decider::leave(int member, const Status& why, Time now) {
+  if (gone_.empty()) gone_why_ = why;
+  gone_.set(member);
+  peers_[static_cast<size_t>(member)].applied = UINT64_MAX;  // it needs nothing that is kept for the slowest
+  fail_for_gone(now);
+}
+
+// Who has left asks for nothing more; who has joined and left is not needed.
+void Decider::fail_for_gone(Time now) {
+  if (gone_.empty()) return;
+  std::vector<Entry*> hopeless;
+  for (Entry* entry = open_.front(); entry; entry = open_.after(*entry)) {
+    if (entry->ready || entry->complete) continue;
+    for (int member = 0; member < set_size_; ++member) {
+      if (!gone_.test(member) || joined_.test(member) || entry->asked.test(member)) continue;
+      hopeless.push_back(entry);
+      break;
+    }
+  }
+  for (Entry* entry : hopeless) {
+    const std::string what = text(names_.text(entry->name), " needs it: ", gone_why_.text());
+    fail(*entry, Status(gone_why_.code(), what, gone_why_.culprit()), now);
+  }
 }
 
 void Decider::prune_retired() {

@@ -38,6 +38,8 @@ class Decider {
 
   // `internal`: this cannot have come from a member that follows the protocol.
   Status hear(int member, const Announcement& news, Time now);
+  // The member ended normally: what it has not asked for fails with `why`, now and later.
+  void leave(int member, const Status& why, Time now);
   // Closes lists that are due, warns of stalls, fails what is over its deadline.
   void step(Time now);
   // When step() has something to do although nothing is heard.
@@ -79,6 +81,8 @@ class Decider {
   void end_round(Entry& entry);
   ListMessage& new_list(Time now);
 
+  void fail_for_gone(Time now);
+
   void end_join(Time now);
   void clear_joined();
   void prune_retired();
@@ -108,6 +112,8 @@ class Decider {
   std::unordered_map<uint32_t, Retired> retired_;
   std::deque<std::pair<uint64_t, uint32_t>> retired_order_;  // the list that evicted, the id
 
+  MemberSet gone_;                 // members that have left
+  Status gone_why_;                // of the first of them
   MemberSet joined_;
   int last_joined_ = -1;
   Time joined_since_;

@@ -123,6 +123,7 @@ void read_fresh(ByteReader& reader, int set_size, Decision& decision, NameTable&
   size_t expected = 0;
   if (decision.kind == OpKind::allgather) expected = p;
   if (decision.kind == OpKind::alltoall) expected = p * p;
+  if (expected > 0 && decision.shape.dim_count() == 0) reader.fail("a decision about rows has no dimension");
   if (decision.rows.size() != expected) reader.fail("a decision has a wrong number of rows");
 }
 
@@ -130,6 +131,7 @@ void put_failed(ByteWriter& writer, const FreshDecision& fresh, const NameTable&
   writer.text(names.text(fresh.decision.name));
   writer.u8(static_cast<uint8_t>(fresh.decision.kind));
   writer.u8(static_cast<uint8_t>(fresh.decision.status.code()));
+  writer.varint(static_cast<uint64_t>(fresh.decision.status.culprit() + 1));
   writer.text(fresh.decision.status.text());
   put_members(writer, fresh.asked);
 }
@@ -138,6 +140,7 @@ void read_failed(ByteReader& reader, int set_size, FreshDecision& fresh, NameTab
   const std::string_view name = reader.text();
   const auto kind = op_kind_from_number(reader.u8());
   const uint8_t code = reader.u8();
+  const auto culprit = static_cast<int32_t>(reader.varint(INT32_MAX)) - 1;
   const std::string_view words = reader.text();
   read_members(reader, set_size, fresh.asked);
   if (!kind) return reader.fail("unknown kind of operation");
@@ -145,7 +148,7 @@ void read_failed(ByteReader& reader, int set_size, FreshDecision& fresh, NameTab
   if (reader.failed()) return;
   fresh.decision.kind = *kind;
   fresh.decision.name = names.intern(name);
-  fresh.decision.status = Status(static_cast<Code>(code), std::string(words));
+  fresh.decision.status = Status(static_cast<Code>(code), std::string(words), culprit);
 }
 
 void read_item(ByteReader& reader, int set_size, ListMessage& message, NameTable& names) {

@@ -98,7 +98,7 @@ TEST(ControlCodec, KeepsItsBytes) {
             "05 03 03 "                                        // five items; evict 3
             "01 01 67 01 07 01 00 10 02 00 04 03 01 00 02 09 " // fresh: g allgather float32, numbers; (0, 4); rows; id 9
             "00 c8 01 "                                        // repeat 200
-            "02 01 78 00 05 04 6c 61 74 65 02 00 02 "          // failed: x allreduce stalled "late", asked by 0 and 2
+            "02 01 78 00 05 00 04 6c 61 74 65 02 00 02 "          // failed: x allreduce stalled "late", asked by 0 and 2
             "04 02");                                          // join, last: 2
 }
 
@@ -162,7 +162,7 @@ TEST(ControlCodec, RefusesWhatGoesOnAfterItsEnd) {
   bytes.push_back(std::byte{0});
   ListMessage list;
   const Status status = decode(bytes, 3, names, list);
-  EXPECT_EQ(status.text(), "decision list of 47 bytes cannot be read: it goes on after its end (byte 46)");
+  EXPECT_EQ(status.text(), "decision list of 48 bytes cannot be read: it goes on after its end (byte 47)");
 }
 
 TEST(ControlCodec, RefusesMembersOutsideTheSet) {
