@@ -84,17 +84,15 @@ TEST_F(TimelineTest, IsJsonAtEveryMomentWhileItIsWritten) {
   ASSERT_TRUE(timeline.start(path, options).ok());
   std::atomic<bool> done{false};
   std::thread recording([&] {
-    for (int i = 0; i < 20'000; ++i) record_operation(timeline, names.intern(text("tensor ", i % 50)), i * 10);
+    for (int i = 0; i < 5'000; ++i) record_operation(timeline, names.intern(text("tensor ", i % 50)), i * 10);
     done = true;
   });
   size_t before = 0;
   while (!done) {
-    const auto out = trace();
-    if (!out.has_value()) {
-      // Overtaken by two exchanges since it was opened.
-      ASSERT_TRUE(trace().has_value());
-      continue;
-    }
+    auto out = trace();
+    // A reader may be overtaken by two exchanges since it opened the file (TraceFile's test is strict about that).
+    for (int again = 0; again < 20 && !out.has_value(); ++again) out = trace();
+    ASSERT_TRUE(out.has_value());
     ASSERT_GE(out->items.size(), before);
     before = out->items.size();
   }
@@ -197,14 +195,14 @@ TEST_F(TimelineTest, StartsAndStopsFromOtherThreadsWhileEventsAreRecorded) {
   }
 }
 
-// What a child writes until it is killed; `said` gets a byte after each thousand operations.
+// What a child writes until it is killed; `said` gets a byte after each 200 operations.
 [[noreturn]] void write_until_killed(const std::string& path, int said) {
   NameTable names;
   Timeline timeline(names);
   if (!timeline.start(path, {.flush_ms = 1, .start_at = {0}}).ok()) ::_exit(1);
   for (int64_t i = 0;; ++i) {
     record_operation(timeline, names.intern(text("tensor ", i % 100)), i * 10);
-    if (i % 1000 == 0 && ::write(said, "x", 1) != 1) ::_exit(1);
+    if (i % 200 == 0 && ::write(said, "x", 1) != 1) ::_exit(1);
   }
 }
 
@@ -219,7 +217,7 @@ TEST_F(TimelineTest, IsWholeAfterAKillAtAnyInstruction) {
     if (child == 0) write_until_killed(path, ends[1]);
     ::close(ends[1]);
     char byte = 0;
-    for (unsigned steps = 1 + random() % 40; steps > 0; --steps) ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+    for (unsigned steps = 1 + random() % 20; steps > 0; --steps) ASSERT_EQ(::read(ends[0], &byte, 1), 1);
     for (uint32_t spins = random() % 100'000; spins > 0; --spins) std::atomic_signal_fence(std::memory_order_seq_cst);
     ASSERT_EQ(::kill(child, SIGKILL), 0);
     int status = 0;
