@@ -1,0 +1,7 @@
+#include "base/version.h"
+
+namespace halay {
+
+std::string_view version() { return HALAY_VERSION; }
+
+}  // namespace halay
