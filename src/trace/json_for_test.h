@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace halay::trace::json {
@@ -19,12 +18,12 @@ struct Value {
   double number = 0;
   std::string string;
   std::vector<Value> items;
-  std::vector<std::pair<std::string, Value>> members;
+  std::vector<std::string> keys;   // of an object; items has the values
 
   const Value& operator[](std::string_view key) const {
     static const Value kNone;
-    for (const auto& [name, value] : members) {
-      if (name == key) return value;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i] == key) return items[i];
     }
     return kNone;
   }
@@ -75,12 +74,10 @@ class Reader {
     skip_space();
     if (take("}")) return true;
     for (;;) {
-      std::pair<std::string, Value> member;
       skip_space();
-      if (!more() || text_[at_] != '"' || !read_string(member.first)) return false;
+      if (!more() || text_[at_] != '"' || !read_string(out.keys.emplace_back())) return false;
       skip_space();
-      if (!take(":") || !read(member.second)) return false;
-      out.members.push_back(std::move(member));
+      if (!take(":") || !read(out.items.emplace_back())) return false;
       skip_space();
       if (take("}")) return true;
       if (!take(",")) return false;
