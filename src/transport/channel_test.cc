@@ -243,7 +243,10 @@ TEST(Channel, TellsAGoodbyeAnAbortAndACutFrameFromADeath) {
             "rank 0 has ended, and said goodbye before");
   EXPECT_EQ(end_after([](Ends& e) { e.first->send_frame(FrameKind::abort, 0, {}); }),
             "rank 0 ended after it aborted the world");
-  EXPECT_EQ(end_after([](Ends& e) { e.raw(std::span(encode({FrameKind::control, 0, 0, 9})).first(10)); }),
+  EXPECT_EQ(end_after([](Ends& e) {
+              const auto header = encode({FrameKind::control, 0, 0, 9});
+              e.raw(std::span(header).first(10));
+            }),
             "rank 0 died: its connection closed in the middle of a frame");
 }
 

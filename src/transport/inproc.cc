@@ -159,14 +159,17 @@ class InprocFabric final : public WorldFabric {
 
   Result<std::shared_ptr<Window>> make_window() override { return Window::on_heap(place_.window_bytes); }
 
-  void offer_window(uint64_t lane, int32_t to_rank, const std::shared_ptr<Window>& window) override {
-    Mailbox& mailbox = *world_->mailboxes[static_cast<size_t>(to_rank)];
-    {
-      const std::lock_guard lock(mailbox.lock);
-      mailbox.offers.push_back({lane, place_.rank, window});
-      mailbox.full.store(true, std::memory_order_release);
+  void offer_window(uint64_t lane, std::span<const int32_t> ranks, const std::shared_ptr<Window>& window) override {
+    for (int32_t to_rank : ranks) {
+      if (to_rank == place_.rank) continue;
+      Mailbox& mailbox = *world_->mailboxes[static_cast<size_t>(to_rank)];
+      {
+        const std::lock_guard lock(mailbox.lock);
+        mailbox.offers.push_back({lane, place_.rank, window});
+        mailbox.full.store(true, std::memory_order_release);
+      }
+      world_->bells[static_cast<size_t>(to_rank)]->ring();
     }
-    world_->bells[static_cast<size_t>(to_rank)]->ring();
   }
 
   Status abandon_memory() override { return {}; }  // it is one process: there is nobody to be safe from

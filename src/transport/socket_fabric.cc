@@ -52,7 +52,7 @@ class SocketFabric final : public WorldFabric {
  protected:
   bool look_around() override;
   Result<std::shared_ptr<Window>> make_window() override;
-  void offer_window(uint64_t lane, int32_t to_rank, const std::shared_ptr<Window>& window) override;
+  void offer_window(uint64_t lane, std::span<const int32_t> ranks, const std::shared_ptr<Window>& window) override;
   Status abandon_memory() override;
 
  private:
@@ -169,9 +169,13 @@ Result<std::shared_ptr<Window>> SocketFabric::make_window() {
   return Window::in_segment(std::move(segment));
 }
 
-void SocketFabric::offer_window(uint64_t lane, int32_t to_rank, const std::shared_ptr<Window>&) {
-  near_[static_cast<size_t>(to_rank)].offers.push_back(lane);
-  send_offers(to_rank);
+void SocketFabric::offer_window(uint64_t lane, std::span<const int32_t> ranks, const std::shared_ptr<Window>&) {
+  for (int32_t rank : ranks) {
+    if (rank != place_.rank) near_[static_cast<size_t>(rank)].offers.push_back(lane);
+  }
+  for (int32_t rank : ranks) {
+    if (rank != place_.rank) send_offers(rank);
+  }
 }
 
 void SocketFabric::send_offers(int32_t rank) {

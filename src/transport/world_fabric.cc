@@ -62,9 +62,7 @@ Status WorldFabric::open_windows(uint64_t lane, std::span<const int32_t> ranks) 
   if (abandoned_) return Status::aborted("the world is lost");
   HALAY_TRY(std::shared_ptr<Window> window, make_window());
   windows_.open(lane, place_.rank, ranks, window);
-  for (int32_t rank : ranks) {
-    if (rank != place_.rank) offer_window(lane, rank, window);
-  }
+  offer_window(lane, ranks, window);
   return {};
 }
 

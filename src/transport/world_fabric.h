@@ -71,7 +71,8 @@ class WorldFabric : public Fabric {
   // Looks after what is not a ring: sockets, deaths, windows that arrive. True if anything came.
   virtual bool look_around() = 0;
   virtual Result<std::shared_ptr<Window>> make_window() = 0;
-  virtual void offer_window(uint64_t lane, int32_t to_rank, const std::shared_ptr<Window>& window) = 0;
+  // To all of `ranks` but this one.
+  virtual void offer_window(uint64_t lane, std::span<const int32_t> ranks, const std::shared_ptr<Window>& window) = 0;
   virtual Status abandon_memory() = 0;
 
   const Place place_;
