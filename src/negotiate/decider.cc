@@ -69,13 +69,13 @@ Status Decider::hear_request(int member, const Request& request, Time now) {
 
 Status Decider::add_asker(Entry& entry, int member, NameId group, uint32_t group_size, Time now) {
   const auto index = static_cast<size_t>(member);
-  if (entry.asked.test(member) || entry.ready) {
-    return Status::internal(
-        text("rank ", options_.ranks[index], " asks twice for ", names_.text(entry.name), " in ", options_.label));
-  }
   if (joined_.test(member)) {
     return Status::internal(text("rank ", options_.ranks[index], " asks for ", names_.text(entry.name), " in ",
                                  options_.label, " after it has joined"));
+  }
+  if (entry.asked.test(member) || entry.ready) {
+    return Status::internal(
+        text("rank ", options_.ranks[index], " asks twice for ", names_.text(entry.name), " in ", options_.label));
   }
   Peer& peer = peers_[index];
   if (!entry.open) {
