@@ -52,10 +52,10 @@ ThreadBudget thread_budget(int32_t core_count, int32_t local_size, std::span<con
     std::string& list = by_user ? kept : set;
     list += text(list.empty() ? "" : ", ", variable);
   }
-  const std::string shared = text(core_count, core_count == 1 ? " core" : " cores", " for ", local_size,
-                                  local_size == 1 ? " process" : " processes");
-  budget.line = text("threads: ", shared, set.empty() ? "" : text("; ", set, " = ", value),
-                     kept.empty() ? "" : text("; kept as you set: ", kept));
+  budget.line = text("threads: ", value, " each for ", local_size, local_size == 1 ? " process" : " processes", " on ",
+                     core_count, core_count == 1 ? " core" : " cores");
+  if (!set.empty()) budget.line += text(" (", set, ")");
+  if (!kept.empty()) budget.line += text("; kept as you set: ", kept);
   return budget;
 }
 

@@ -18,7 +18,7 @@ Finding look_at_engines() {
 Finding look_at_threads(const std::vector<std::string>& environment) {
   const int32_t cores = launch::usable_cores();
   const launch::ThreadBudget budget = launch::thread_budget(cores, cores, environment);
-  return {Health::well, "threads", text("a job of ", cores, " processes here: ", budget.line.substr(budget.line.find(' ') + 1)), ""};
+  return {Health::well, "threads", budget.line.substr(budget.line.find(' ') + 1), ""};
 }
 
 }  // namespace

@@ -223,6 +223,11 @@ Result<RunOptions> parse(std::vector<std::string> arguments, std::string* config
   spell_out(arguments, command_from);
   std::vector<std::string> command(arguments.begin() + static_cast<ptrdiff_t>(command_from), arguments.end());
   arguments.resize(command_from);
+  // CLI11 would read -hostfiel as -h and more; nothing can be glued to these two.
+  const auto glued = std::ranges::find_if(arguments, [](const std::string& argument) {
+    return argument.size() > 2 && (argument.starts_with("-h") || argument.starts_with("-v"));
+  });
+  if (glued != arguments.end()) return unknown_flag(app, *glued);
   if (!arguments.empty() && arguments.back() == "--") arguments.pop_back();
   std::ranges::reverse(arguments);   // as CLI11 wants it
   try {
