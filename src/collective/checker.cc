@@ -587,9 +587,13 @@ class Checker {
     // What the earliest value that is enough says, not what the flag happens to say by now.
     const std::vector<Raised>& raised = flags_[static_cast<size_t>(step.peer) * kFlagCount + step.index];
     const uint64_t value = member.base + step.value;
+    if (value == 0) return true;
     const auto enough = std::lower_bound(raised.begin(), raised.end(), value,
                                          [](const Raised& one, uint64_t wanted) { return one.value < wanted; });
-    if (enough != raised.end()) join(member.clock, enough->clock);
+    if (enough == raised.end() || enough->value != value) {
+      return fail(m, "waits until flag ", step.index, " of ", step.peer, " is ", step.value, ", which it never raises");
+    }
+    join(member.clock, enough->clock);
     return true;
   }
 

@@ -1,12 +1,13 @@
 // shm_owner allreduce: each member copies a chunk of its input into its window (but the part it owns), reduces the part
 // that it owns over all windows, and copies the parts of the others out of theirs. Canonical.
 // Filling runs a chunk ahead of reducing, and that a chunk ahead of copying out, so that nobody waits for who is a little
-// late. An owner's result lies in its own slot, in place of what nobody else reads. Four slots are enough: filling chunk c
-// comes after copying out c - 3, which waited until all had reduced c - 3, which they did after copying out c - 4.
+// late. An owner's result lies in its own slot, in place of what nobody else reads. Who has reduced c has filled c + 1, so
+// kFilled is needed for the first chunk only. Four slots are enough: filling chunk c comes after copying out c - 3, which
+// waited until all had reduced c - 3, which they did after copying out c - 4.
 // n elements of E bytes, p members, c chunks:
 //   rounds  2 (hand-overs; no messages)
 //   sent    0
-//   cost    2 c h + n E (2 gamma + (p - 1) / p (2 beta + gamma)), h one hand-over; costs of windows, see shm_everyone.cc
+//   cost    (c + 1) h + n E (2 gamma + (p - 1) / p (2 beta + gamma)), h one hand-over; costs of windows, see shm_everyone.cc
 #include "collective/rows.h"
 #include "collective/slots.h"
 
@@ -22,7 +23,7 @@ double cost(const Problem& problem, const Surroundings& surroundings) {
   const double share = 1.0 - 1.0 / problem.member_count;
   const auto chunks = static_cast<double>(chunks_in(problem.count_elems, Slots(problem, surroundings).elems));
   const auto bytes = static_cast<double>(problem.count_elems * bytes_of(problem.dtype));
-  return 2 * chunks * hand_over_seconds(problem, surroundings) +
+  return (chunks + 1) * hand_over_seconds(problem, surroundings) +
          bytes * (2 * link.gamma + share * (2 * link.beta + link.gamma));
 }
 
@@ -70,11 +71,11 @@ class Owner {
     for (const Part& part : {Part{0, mine.offset}, Part{end, count - end}}) {
       builder_.copy(window(me_, of_window(part, c)), input(of_tensor(part, c)));
     }
-    builder_.signal(kFilled, static_cast<uint32_t>(c + 1));
+    if (c == 0) builder_.signal(kFilled, 1);
   }
 
   void reduce(size_t c) {
-    builder_.wait_flags(kFilled, static_cast<uint32_t>(c + 1));
+    if (c == 0) builder_.wait_flags(kFilled, 1);
     const Part mine = owned(me_, c);
     for (int member = 0; member < members_; ++member) {
       sources_[static_cast<size_t>(member)] =

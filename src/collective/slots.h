@@ -3,7 +3,7 @@
 // Each member fills its slot of chunk c before it works on chunk c - 1 (so that nobody waits for who is a little late), and
 // raises flag `kFilled` to c + 1. With four slots nothing else is needed to know that a slot may be written again:
 // filling chunk c comes after working on c - 2, which waited until all had filled c - 2, which they did after working
-// on c - 4, the last chunk of this slot. (shm_owner.cc has one more link in that chain, and says so.)
+// on c - 4, the last chunk of this slot. (shm_owner.cc has a chain of its own.)
 // Thread: any (values).
 #pragma once
 
