@@ -3,19 +3,16 @@
 
 #include <mpi.h>
 
-static double once(float* input, float* output, int count) {
-  const double begin = measure_now();
-  MPI_Allreduce(input, output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-  return measure_now() - begin;
-}
-
 /* The time of one call as the slowest rank sees it, after warming up; the same on all. */
 static double agreed_once(float* input, float* output, int count) {
-  double time = once(input, output, count);
-  const int warm_ups = time < 1e-4 ? 200 : 3;
-  for (int i = 0; i < warm_ups; ++i) time = once(input, output, count);
   double slowest = 0;
-  MPI_Allreduce(&time, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  for (int i = 0; i < 200 && (i < 3 || slowest < 1e-4); ++i) {
+    const double begin = measure_now();
+    MPI_Allreduce(input, output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    double time = measure_now() - begin;
+    /* All must do as many calls: no rank decides by its own clock. */
+    MPI_Allreduce(&time, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  }
   return slowest;
 }
 
