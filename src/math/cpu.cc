@@ -1,6 +1,5 @@
-// Which tables of kernels this CPU can run. Own check instead of an ifunc or the compiler's run-time library, so that it works
-// the same with every tool chain.
-// Thread: any.
+// Which tables of kernels this CPU can run. Own check instead of an ifunc or the compiler's run-time library, so that
+// it works the same with every tool chain. Thread: any.
 #include "math/internal/kernel_table.h"
 
 #if defined(__x86_64__)

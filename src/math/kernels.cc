@@ -10,8 +10,8 @@
 namespace halay::math {
 namespace {
 
-// Rounding to nearest, and denormals kept, whatever the calling thread has set (torch.set_flush_denormal): ranks reduce the
-// same numbers on different threads and must get the same bits.
+// Rounding to nearest, and denormals kept, whatever the calling thread has set (torch.set_flush_denormal): ranks reduce
+// the same numbers on different threads and must get the same bits.
 class FloatMode {
  public:
   FloatMode() {
@@ -65,8 +65,8 @@ const DTypeKernels& row_of(const KernelTable& table, DType dtype) { return table
 constexpr size_t kTileBytes = 2048;
 constexpr size_t kMaxLevels = 15;
 
-// Evaluates the canonical tree over p sources (fold tree: r = p - 2^k pairs are folded first, then a perfect binary tree over
-// the 2^k that are left) for one tile of elements.
+// Evaluates the canonical tree over p sources (fold tree: r = p - 2^k pairs are folded first, then a perfect binary
+// tree over the 2^k that are left) for one tile of elements.
 class TileTree {
  public:
   TileTree(const KernelTable& table, const ReduceAll& job)
@@ -89,7 +89,8 @@ class TileTree {
     const Scale& scale = job_.scale;
     const bool as_is = !widens(job_.dtype) && scale.postscale == 1.0 && scale.divisor == 1;
     const bool streaming = job_.stores == Stores::streaming;
-    // The last combination may write straight to dst: it reads an element of every source before it writes that element.
+    // The last combination may write straight to dst: it reads an element of every source before it writes that
+    // element.
     const void* result = node(levels_, 0, as_is && !streaming ? dst : slots_[levels_]);
     if (!as_is) {
       void* const rounded = streaming ? slots_[kMaxLevels + 1] : dst;
@@ -108,8 +109,8 @@ class TileTree {
     return static_cast<const unsigned char*>(job_.sources[index]) + first_ * dtype_bytes_;
   }
 
-  // The value of the node over leaves [index << level, (index + 1) << level): in `out`, or the source itself where a leaf
-  // needs no change. Its parts are computed in the slots of the levels below.
+  // The value of the node over leaves [index << level, (index + 1) << level): in `out`, or the source itself where a
+  // leaf needs no change. Its parts are computed in the slots of the levels below.
   const void* node(size_t level, size_t index, void* out) {
     if (level == 0) return leaf(index, out);
     if (level == 1 && plain_) {
@@ -176,8 +177,8 @@ void load_with(const KernelTable& table, DType dtype, void* dst_acc, const void*
   row_of(table, dtype).load(dst_acc, src, n, prescale);
 }
 
-void reduce_with(const KernelTable& table, DType accumulator, ReduceOp op, void* dst, const void* left, const void* right,
-                 size_t n) {
+void reduce_with(const KernelTable& table, DType accumulator, ReduceOp op, void* dst, const void* left,
+                 const void* right, size_t n) {
   HALAY_ASSERT(!widens(accumulator));
   const FloatMode mode;
   row_of(table, accumulator).pair[index_of(op)](dst, left, right, n);
@@ -212,8 +213,8 @@ void finish(DType dtype, void* dst, const void* src_acc, size_t count_elems, con
   finish_with(chosen_table(), dtype, dst, src_acc, count_elems, scale);
 }
 
-void reduce_all(DType dtype, ReduceOp op, void* dst, const void* const* sources, size_t source_count, size_t count_elems,
-                const Scale& scale, Stores stores) {
+void reduce_all(DType dtype, ReduceOp op, void* dst, const void* const* sources, size_t source_count,
+                size_t count_elems, const Scale& scale, Stores stores) {
   reduce_all_with(chosen_table(), {dtype, op, sources, source_count, scale, stores}, dst, count_elems);
 }
 
@@ -238,7 +239,8 @@ Status check_arithmetic(DType dtype, ReduceOp op, double prescale, double postsc
   if (op != ReduceOp::average) return {};
   const AverageRule rule = average_rule_of(dtype);
   if (rule == AverageRule::error) {
-    return Status::invalid_argument(text("average of ", dtype, " has no meaning; sum and max are or, min and product are and"));
+    return Status::invalid_argument(
+        text("average of ", dtype, " has no meaning; sum and max are or, min and product are and"));
   }
   if (rule == AverageRule::truncate && policy == IntAverage::error) {
     return Status::invalid_argument(

@@ -45,7 +45,8 @@ uint32_t seed() {
 }
 
 // Numbers where arithmetic goes wrong, among ordinary and random ones.
-template <class T> T sample(std::mt19937_64& random) {
+template <class T>
+T sample(std::mt19937_64& random) {
   const uint64_t bits = random();
   T out;
   if constexpr (std::is_same_v<T, reference::Bool>) {
@@ -56,9 +57,9 @@ template <class T> T sample(std::mt19937_64& random) {
   } else {
     using A = Acc<T>;
     using L = std::numeric_limits<A>;
-    const A edges[] = {A{0},        -A{0},          A{1},           -A{1},         L::infinity(), -L::infinity(),
-                       L::max(),    L::lowest(),    L::min(),       L::denorm_min(), -L::denorm_min(), A{65504},
-                       A{65520},    A(6.1e-5),      A(5.96e-8),     L::quiet_NaN(), A(1) / A(3),   A{16777216}};
+    const A edges[] = {A{0},     -A{0},       A{1},       -A{1},           L::infinity(),    -L::infinity(),
+                       L::max(), L::lowest(), L::min(),   L::denorm_min(), -L::denorm_min(), A{65504},
+                       A{65520}, A(6.1e-5),   A(5.96e-8), L::quiet_NaN(),  A(1) / A(3),      A{16777216}};
     A value{};
     switch (bits % 4) {
       case 0:
@@ -69,18 +70,23 @@ template <class T> T sample(std::mt19937_64& random) {
         break;
       default: {
         const uint64_t pattern = random();  // any bits at all, signalling NaNs too
-        if constexpr (std::is_floating_point_v<T>) std::memcpy(&value, &pattern, sizeof value);
-        else return T{static_cast<uint16_t>(pattern)};
+        if constexpr (std::is_floating_point_v<T>)
+          std::memcpy(&value, &pattern, sizeof value);
+        else
+          return T{static_cast<uint16_t>(pattern)};
       }
     }
-    if constexpr (std::is_floating_point_v<T>) out = value;
-    else out = T::rounded(value);
+    if constexpr (std::is_floating_point_v<T>)
+      out = value;
+    else
+      out = T::rounded(value);
   }
   return out;
 }
 
 // An array of T that begins `offset` bytes past an aligned address, with guards around it.
-template <class T> class Array {
+template <class T>
+class Array {
  public:
   Array(size_t n, size_t offset) : n_(n), offset_(offset), bytes_(n * sizeof(T) + offset + 2 * kGuard, kFill) {}
   Array(size_t n, size_t offset, std::mt19937_64& random) : Array(n, offset) {
@@ -92,9 +98,11 @@ template <class T> class Array {
   bool guards_hold() const {
     const std::span<const unsigned char> all(bytes_);
     const auto untouched = [](unsigned char byte) { return byte == kFill; };
-    return std::ranges::all_of(all.first(kGuard + offset_), untouched) && std::ranges::all_of(all.last(kGuard), untouched);
+    return std::ranges::all_of(all.first(kGuard + offset_), untouched) &&
+           std::ranges::all_of(all.last(kGuard), untouched);
   }
-  template <class U> static U at(const void* p, size_t i) {
+  template <class U>
+  static U at(const void* p, size_t i) {
     U value;
     std::memcpy(&value, static_cast<const char*>(p) + i * sizeof(U), sizeof value);
     return value;
@@ -107,7 +115,8 @@ template <class T> class Array {
   std::vector<unsigned char> bytes_;
 };
 
-template <class T> std::string hex(T value) {
+template <class T>
+std::string hex(T value) {
   std::array<unsigned char, sizeof(T)> bytes;
   std::memcpy(bytes.data(), &value, sizeof value);
   std::string out = "0x";
@@ -125,6 +134,7 @@ constexpr size_t kOffsets[] = {0, 1, 4, 37};
 
 class Kernels : public testing::TestWithParam<DType> {
  protected:
+  size_t next_offset() { return kOffsets[random() % std::size(kOffsets)]; }
   std::mt19937_64 random{seed()};
 };
 
@@ -133,17 +143,17 @@ TEST_P(Kernels, LoadGivesThePlainBitsInEverySet) {
     using T = decltype(type);
     for (const KernelTable* table : tables())
       for (const double prescale : {1.0, 0.5, -3.7, 1e30})
-        for (const size_t n : kCounts)
-          for (const size_t offset : kOffsets) {
-            Array<T> src(n, offset, random);
-            Array<Acc<T>> dst(n, offset);
-            load_with(*table, GetParam(), dst.data(), src.data(), n, prescale);
-            for (size_t i = 0; i < n; ++i) {
-              ASSERT_EQ(hex(dst[i]), hex(reference::load(src[i], prescale)))
-                  << table->name << " n " << n << " i " << i << " x " << hex(src[i]) << " prescale " << prescale;
-            }
-            ASSERT_TRUE(dst.guards_hold()) << table->name << " n " << n;
+        for (const size_t n : kCounts) {
+          const size_t offset = next_offset();
+          Array<T> src(n, offset, random);
+          Array<Acc<T>> dst(n, offset);
+          load_with(*table, GetParam(), dst.data(), src.data(), n, prescale);
+          for (size_t i = 0; i < n; ++i) {
+            ASSERT_EQ(hex(dst[i]), hex(reference::load(src[i], prescale)))
+                << table->name << " n " << n << " i " << i << " x " << hex(src[i]) << " prescale " << prescale;
           }
+          ASSERT_TRUE(dst.guards_hold()) << table->name << " n " << n;
+        }
   });
 }
 
@@ -153,18 +163,18 @@ TEST_P(Kernels, FinishGivesThePlainBitsInEverySet) {
     const Scale scales[] = {{1, 1, 1}, {1, 1, 4}, {1, 1, 3}, {1, 0.3, 1}, {1, -2.5, 7}, {1, 1e25, 1}, {1, 1, 1000}};
     for (const KernelTable* table : tables())
       for (const Scale& scale : scales)
-        for (const size_t n : kCounts)
-          for (const size_t offset : kOffsets) {
-            Array<Acc<T>> src(n, offset, random);
-            Array<T> dst(n, offset);
-            finish_with(*table, GetParam(), dst.data(), src.data(), n, scale);
-            for (size_t i = 0; i < n; ++i) {
-              ASSERT_EQ(hex(dst[i]), hex(reference::finish<T>(src[i], scale.postscale, scale.divisor)))
-                  << table->name << " n " << n << " i " << i << " x " << hex(src[i]) << " postscale " << scale.postscale
-                  << " divisor " << scale.divisor;
-            }
-            ASSERT_TRUE(dst.guards_hold()) << table->name << " n " << n;
+        for (const size_t n : kCounts) {
+          const size_t offset = next_offset();
+          Array<Acc<T>> src(n, offset, random);
+          Array<T> dst(n, offset);
+          finish_with(*table, GetParam(), dst.data(), src.data(), n, scale);
+          for (size_t i = 0; i < n; ++i) {
+            ASSERT_EQ(hex(dst[i]), hex(reference::finish<T>(src[i], scale.postscale, scale.divisor)))
+                << table->name << " n " << n << " i " << i << " x " << hex(src[i]) << " postscale " << scale.postscale
+                << " divisor " << scale.divisor;
           }
+          ASSERT_TRUE(dst.guards_hold()) << table->name << " n " << n;
+        }
   });
 }
 
@@ -176,22 +186,22 @@ TEST_P(Accumulators, ReduceGivesThePlainBitsInEverySetAlsoInPlace) {
     for (const KernelTable* table : tables())
       for (const ReduceOp op : kOps)
         for (const size_t n : kCounts)
-          for (const size_t offset : kOffsets)
-            for (const int in_place : {0, 1, 2}) {
-              Array<T> left(n, offset, random), right(n, 0, random), other(n, offset);
-              Array<T> left_before = left, right_before = right;
-              Array<T>& dst = in_place == 0 ? other : (in_place == 1 ? left : right);
-              reduce_with(*table, GetParam(), op, dst.data(), left.data(), right.data(), n);
-              for (size_t i = 0; i < n; ++i) {
-                const T l = left_before[i], r = right_before[i];
-                T expected;
-                const Acc<T> combined = reference::combine<T>(op, reference::load(l, 1.0), reference::load(r, 1.0));
-                std::memcpy(&expected, &combined, sizeof expected);
-                ASSERT_EQ(hex(dst[i]), hex(expected))
-                    << table->name << " " << name_of(op) << " n " << n << " i " << i << " of " << hex(l) << ", " << hex(r);
-              }
-              ASSERT_TRUE(dst.guards_hold()) << table->name << " n " << n;
+          for (const int in_place : {0, 1, 2}) {
+            const size_t offset = next_offset();
+            Array<T> left(n, offset, random), right(n, 0, random), other(n, offset);
+            Array<T> left_before = left, right_before = right;
+            Array<T>& dst = in_place == 0 ? other : (in_place == 1 ? left : right);
+            reduce_with(*table, GetParam(), op, dst.data(), left.data(), right.data(), n);
+            for (size_t i = 0; i < n; ++i) {
+              const T l = left_before[i], r = right_before[i];
+              T expected;
+              const Acc<T> combined = reference::combine<T>(op, reference::load(l, 1.0), reference::load(r, 1.0));
+              std::memcpy(&expected, &combined, sizeof expected);
+              ASSERT_EQ(hex(dst[i]), hex(expected)) << table->name << " " << name_of(op) << " n " << n << " i " << i
+                                                    << " of " << hex(l) << ", " << hex(r);
             }
+            ASSERT_TRUE(dst.guards_hold()) << table->name << " n " << n;
+          }
   });
 }
 
@@ -244,7 +254,8 @@ std::vector<DType> accumulators() {
 INSTANTIATE_TEST_SUITE_P(Every, Kernels, testing::ValuesIn(kDTypes), name_of_param);
 INSTANTIATE_TEST_SUITE_P(Every, Accumulators, testing::ValuesIn(accumulators()), name_of_param);
 
-template <class T> void every_pattern_comes_back(DType dtype) {
+template <class T>
+void every_pattern_comes_back(DType dtype) {
   std::vector<uint16_t> patterns(65536), back(65536);
   for (size_t i = 0; i < patterns.size(); ++i) patterns[i] = static_cast<uint16_t>(i);
   for (const KernelTable* table : tables()) {
@@ -262,13 +273,15 @@ template <class T> void every_pattern_comes_back(DType dtype) {
 TEST(ShortFloats, EveryPatternOfFloat16ComesBack) { every_pattern_comes_back<reference::Half>(DType::float16); }
 TEST(ShortFloats, EveryPatternOfBfloat16ComesBack) { every_pattern_comes_back<reference::Brain>(DType::bfloat16); }
 
-template <class T> void ties_go_to_even(DType dtype) {
+template <class T>
+void ties_go_to_even(DType dtype) {
   std::vector<float> from;
   const int end = T::kAllOnes << (dtype == DType::float16 ? 10 : 7);  // infinity
   for (int pattern = 0; pattern < end; ++pattern) {
     // Beyond the largest number the next step would be 2^(bias + 1).
     const float low = T{static_cast<uint16_t>(pattern)}.value();
-    const double high = pattern + 1 < end ? T{static_cast<uint16_t>(pattern + 1)}.value() : std::ldexp(1.0, T::kBias + 1);
+    const double high =
+        pattern + 1 < end ? T{static_cast<uint16_t>(pattern + 1)}.value() : std::ldexp(1.0, T::kBias + 1);
     const auto middle = static_cast<float>((low + high) / 2);
     for (const float value : {middle, std::nextafterf(middle, 0.0f), std::nextafterf(middle, HUGE_VALF)}) {
       from.push_back(value);
@@ -290,7 +303,8 @@ TEST(ShortFloats, EveryTieOfBfloat16GoesToEven) { ties_go_to_even<reference::Bra
 TEST(ShortFloats, AreSummedWideAndRoundedOnce) {
   // 2048 + 1 + 1 + … stays 2048 if every step is rounded to float16.
   std::vector<uint16_t> big{reference::Half::rounded(2048).bits}, one{reference::Half::rounded(1).bits};
-  const void* sources[] = {big.data(), one.data(), one.data(), one.data(), one.data(), one.data(), one.data(), one.data()};
+  const void* sources[] = {big.data(), one.data(), one.data(), one.data(),
+                           one.data(), one.data(), one.data(), one.data()};
   uint16_t sum = 0;
   reduce_all(DType::float16, ReduceOp::sum, &sum, sources, 8, 1, {});
   EXPECT_EQ(reference::Half{sum}.value(), 2056.0f);  // 2055 is a tie between 2054 and 2056
@@ -315,7 +329,8 @@ TEST(Integers, DivideExactlyAtTheEdges) {
     std::vector<uint32_t> quotient(x.size());
     for (const KernelTable* table : tables()) {
       finish_with(*table, DType::uint32, quotient.data(), x.data(), x.size(), {.divisor = divisor});
-      for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(quotient[i], x[i] / divisor) << table->name << " " << x[i] << "/" << divisor;
+      for (size_t i = 0; i < x.size(); ++i)
+        ASSERT_EQ(quotient[i], x[i] / divisor) << table->name << " " << x[i] << "/" << divisor;
     }
   }
 }

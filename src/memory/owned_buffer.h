@@ -16,7 +16,8 @@ class OwnedBuffer {
   OwnedBuffer& operator=(OwnedBuffer&& other) noexcept;
   ~OwnedBuffer();
 
-  // Aligned to 128 bytes, contents undefined. A buffer of zero bytes has an address too. no_memory if the system has none.
+  // Aligned to 128 bytes, contents undefined. A buffer of zero bytes has an address too. no_memory if the system has
+  // none.
   static Result<OwnedBuffer> make(size_t size_bytes);
 
   void* data() const { return data_; }

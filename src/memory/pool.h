@@ -45,11 +45,11 @@ struct PoolOptions {
 };
 
 struct PoolCounters {
-  size_t held_bytes = 0;        // in use or free
+  size_t held_bytes = 0;  // in use or free
   size_t held_bytes_peak = 0;
   size_t in_use_bytes = 0;
   uint64_t taken = 0;
-  uint64_t reused = 0;          // of those taken, how many were there already
+  uint64_t reused = 0;  // of those taken, how many were there already
 };
 
 class Pool {
@@ -60,8 +60,8 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // At least `size_bytes`, aligned to kAlignment, contents undefined. no_memory if the system has none. Zero bytes are a
-  // Block without data.
+  // At least `size_bytes`, aligned to kAlignment, contents undefined. no_memory if the system has none. Zero bytes are
+  // a Block without data.
   Result<Block> take(size_t size_bytes);
 
   // Releases what was free for keep_ms. Call it now and then, and at next_trim().
@@ -75,8 +75,8 @@ class Pool {
   friend class Block;
   struct FreeBlock {
     void* data;
-    uint64_t given_back;    // order of giving back, for "longest unused"
-    Time seen_free;         // when trim() first saw it free; never: not yet
+    uint64_t given_back;  // order of giving back, for "longest unused"
+    Time seen_free;       // when trim() first saw it free; never: not yet
   };
   void give_back(void* data, size_t room_bytes);
   void release_oldest();
@@ -84,7 +84,7 @@ class Pool {
 
   PoolOptions options_;
   PoolCounters counters_;
-  std::map<size_t, std::vector<FreeBlock>> free_;   // by size class; the last of a class was given back last
+  std::map<size_t, std::vector<FreeBlock>> free_;  // by size class; the last of a class was given back last
   uint64_t given_back_ = 0;
   Time next_trim_{0};
 };

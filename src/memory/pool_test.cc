@@ -71,11 +71,15 @@ TEST(Pool, CountsWhatItHoldsAndThePeak) {
 TEST(Pool, ReleasesOnlyWhatWasUnusedForLong) {
   Pool pool({.keep_ms = 1000});
   EXPECT_EQ(pool.next_trim(), Time::never());
-  { const Block a = take(pool, 2000), b = take(pool, 50'000); }
+  {
+    const Block a = take(pool, 2000), b = take(pool, 50'000);
+  }
   EXPECT_LE(pool.next_trim(), Time{0});
   pool.trim({0});
   EXPECT_EQ(pool.next_trim(), Time{0}.plus_ms(1000));
-  { const Block a = take(pool, 2000); }  // used meanwhile
+  {
+    const Block a = take(pool, 2000);
+  }  // used meanwhile
   pool.trim(Time{0}.plus_ms(1000));
   EXPECT_EQ(pool.counters().held_bytes, size_class(2000));
   pool.trim(Time{0}.plus_ms(2000));

@@ -13,8 +13,8 @@ constexpr std::string_view kActivities[] = {
 #undef HALAY_ACTIVITY
 };
 
-// Bytes of the UTF-8 character at the start of `text`; 0 if there is none. Overlong forms, surrogates and what lies past
-// U+10FFFF are none.
+// Bytes of the UTF-8 character at the start of `text`; 0 if there is none. Overlong forms, surrogates and what lies
+// past U+10FFFF are none.
 size_t utf8_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -91,8 +91,8 @@ uint32_t ChromeText::track(std::string& out, NameId name) {
   track.pid = ++pids_;
   append_text(out, text(R"({"name":"process_name","ph":"M","pid":)", track.pid, R"(,"args":{"name":)"));
   append_json_string(out, names_.text(name));
-  append_text(out, text("}},\n", R"({"name":"process_sort_index","ph":"M","pid":)", track.pid, R"(,"args":{"sort_index":)",
-                        track.pid, "}},\n"));
+  append_text(out, text("}},\n", R"({"name":"process_sort_index","ph":"M","pid":)", track.pid,
+                        R"(,"args":{"sort_index":)", track.pid, "}},\n"));
   return track.pid;
 }
 

@@ -26,8 +26,8 @@ class ChromeText {
 
  private:
   struct Track {
-    uint32_t pid = 0;     // 0: the tensor was not introduced
-    uint16_t depth = 0;   // of begun slices, so that no end stands without its begin where a trace starts in the middle
+    uint32_t pid = 0;    // 0: the tensor was not introduced
+    uint16_t depth = 0;  // of begun slices, so that no end stands without its begin where a trace starts in the middle
   };
   uint32_t track(std::string& out, NameId name);
   void begin(std::string& out, const Event& event, std::string_view prefix, std::string_view what);
@@ -40,8 +40,8 @@ class ChromeText {
   Time last_{0};
 };
 
-// `text` inside quotes, as JSON has it: quotes, backslashes and control characters escaped, bytes that are not UTF-8 replaced
-// by U+FFFD, cut after about 1000 bytes.
+// `text` inside quotes, as JSON has it: quotes, backslashes and control characters escaped, bytes that are not UTF-8
+// replaced by U+FFFD, cut after about 1000 bytes.
 void append_json_string(std::string& out, std::string_view text);
 // "ALLREDUCE"
 std::string upper_name(OpKind kind);

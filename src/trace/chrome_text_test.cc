@@ -49,9 +49,8 @@ TEST_F(ChromeTextTest, TellsTheLifeOfATensorInHorovodsWords) {
 
 TEST_F(ChromeTextTest, BeginsWithTheMomentOfTheStart) {
   chrome.append_header(out, 1'700'000'000'000'001);
-  EXPECT_EQ(out,
-            R"({"name":"process_name","ph":"M","pid":0,"args":{"name":"halay rank 1 of 4","rank":1,"size":4,)"
-            R"("start_time_since_epoch_in_micros":1700000000000001}},
+  EXPECT_EQ(out, R"({"name":"process_name","ph":"M","pid":0,"args":{"name":"halay rank 1 of 4","rank":1,"size":4,)"
+                 R"("start_time_since_epoch_in_micros":1700000000000001}},
 {"name":"process_sort_index","ph":"M","pid":0,"args":{"sort_index":0}},
 )");
 }
@@ -81,7 +80,8 @@ TEST_F(ChromeTextTest, IsJsonForEveryKindDtypeAndActivity) {
   for (uint8_t activity = 0; activity <= static_cast<uint8_t>(Activity::BARRIER); ++activity) {
     chrome.append(out, {{1}, name, EventKind::activity_begin, activity}, {});
   }
-  for (uint8_t dtype = 0; dtype < 13; ++dtype) chrome.append(out, {{1}, name, EventKind::operation_end, dtype, 0, 1}, {});
+  for (uint8_t dtype = 0; dtype < 13; ++dtype)
+    chrome.append(out, {{1}, name, EventKind::operation_end, dtype, 0, 1}, {});
   chrome.append_note(out, "EVENTS_DROPPED", "count", 5);
   const auto trace = json::parse("[" + out + "{}]");
   ASSERT_TRUE(trace.has_value()) << out;
@@ -95,10 +95,13 @@ TEST(JsonString, EscapesWhatWouldEndIt) {
 }
 
 TEST(JsonString, KeepsUtf8AndReplacesWhatIsNone) {
-  EXPECT_EQ(in_json("halay: Zürich, \xe6\x97\xa5, \xf0\x9f\x92\x83"), "\"halay: Zürich, \xe6\x97\xa5, \xf0\x9f\x92\x83\"");
-  EXPECT_EQ(in_json("\xff" "a\xc3"), R"("\ufffda\ufffd")");
-  EXPECT_EQ(in_json("\xc0\xaf"), R"("\ufffd\ufffd")");              // overlong
-  EXPECT_EQ(in_json("\xed\xa0\x80"), R"("\ufffd\ufffd\ufffd")");    // half of a surrogate pair
+  EXPECT_EQ(in_json("halay: Zürich, \xe6\x97\xa5, \xf0\x9f\x92\x83"),
+            "\"halay: Zürich, \xe6\x97\xa5, \xf0\x9f\x92\x83\"");
+  EXPECT_EQ(in_json("\xff"
+                    "a\xc3"),
+            R"("\ufffda\ufffd")");
+  EXPECT_EQ(in_json("\xc0\xaf"), R"("\ufffd\ufffd")");            // overlong
+  EXPECT_EQ(in_json("\xed\xa0\x80"), R"("\ufffd\ufffd\ufffd")");  // half of a surrogate pair
   EXPECT_EQ(in_json("\xf4\x90\x80\x80"), R"("\ufffd\ufffd\ufffd\ufffd")");
 }
 

@@ -12,14 +12,14 @@
 namespace halay::trace {
 
 enum class EventKind : uint8_t {
-  negotiate_begin,   // detail: OpKind
-  rank_ready,        // value: rank
+  negotiate_begin,  // detail: OpKind
+  rank_ready,       // value: rank
   negotiate_end,
-  operation_begin,   // detail: OpKind
-  activity_begin,    // detail: Activity
+  operation_begin,  // detail: OpKind
+  activity_begin,   // detail: Activity
   activity_end,
-  operation_end,     // detail: DType; value: elements; dims follow
-  list_decided,      // value: its number
+  operation_end,  // detail: DType; value: elements; dims follow
+  list_decided,   // value: its number
 };
 
 struct Event {

@@ -14,7 +14,9 @@
 namespace halay::trace {
 namespace {
 
-Event event(int64_t number) { return {.at = {number}, .name = NameId{7}, .kind = EventKind::rank_ready, .value = number * 3}; }
+Event event(int64_t number) {
+  return {.at = {number}, .name = NameId{7}, .kind = EventKind::rank_ready, .value = number * 3};
+}
 
 TEST(Event, ComesOutOfASlotAsItWentIn) {
   const Event in = {.at = {-5},
@@ -93,7 +95,8 @@ TEST(Recorder, KeepsTheLastEventsInOrder) {
   for (int64_t i = 2; i <= 10'000; ++i) recorder.record(event(i));
   const std::vector<Event> last = recorder.last();
   ASSERT_EQ(last.size(), Recorder::kEvents);
-  for (size_t i = 0; i < last.size(); ++i) EXPECT_EQ(last[i].value, 3 * (10'000 - static_cast<int64_t>(last.size() - 1 - i)));
+  for (size_t i = 0; i < last.size(); ++i)
+    EXPECT_EQ(last[i].value, 3 * (10'000 - static_cast<int64_t>(last.size() - 1 - i)));
 }
 
 TEST(Recorder, ShowsOnlyWholeEventsWhileItRecords) {

@@ -18,7 +18,7 @@ struct Value {
   double number = 0;
   std::string string;
   std::vector<Value> items;
-  std::vector<std::string> keys;   // of an object; items has the values
+  std::vector<std::string> keys;  // of an object; items has the values
 
   const Value& operator[](std::string_view key) const {
     static const Value kNone;
@@ -109,11 +109,14 @@ class Reader {
       const char escape = text_[at_++];
       if (escape == 'u') {
         const std::string_view digits = text_.substr(at_, 4);
-        if (digits.size() < 4 || digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) return false;
+        if (digits.size() < 4 || digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos)
+          return false;
         at_ += 4;
         const long code = std::strtol(std::string(digits).c_str(), nullptr, 16);
-        if (code < 0x80) out += static_cast<char>(code);
-        else out += "?";
+        if (code < 0x80)
+          out += static_cast<char>(code);
+        else
+          out += "?";
       } else if (escape == '"' || escape == '\\' || escape == '/') {
         out += escape;
       } else if (std::string_view("bfnrt").find(escape) == std::string_view::npos) {

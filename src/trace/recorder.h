@@ -21,8 +21,9 @@ class Recorder {
   std::vector<Event> last() const;
 
  private:
-  // `number` is 0 while the slot is being written, else 1 + the number of the event: a reader that sees the same number before
-  // and after has read one whole event. Each word is stored with release, so that who reads a new word sees the 0 too.
+  // `number` is 0 while the slot is being written, else 1 + the number of the event: a reader that sees the same number
+  // before and after has read one whole event. Each word is stored with release, so that who reads a new word sees the
+  // 0 too.
   struct Entry {
     std::atomic<uint64_t> number{0};
     std::array<std::atomic<int64_t>, 3> words{};

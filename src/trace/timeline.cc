@@ -15,8 +15,8 @@ struct Timeline::State {
   NameTable& names;
   Recorder recorder;
   std::atomic<uint64_t> dropped{0};
-  Mutex control;      // start and stop, one after the other; taken before `session`
-  Mutex session;      // held for the length of one push: whoever starts or stops waits no longer than that
+  Mutex control;  // start and stop, one after the other; taken before `session`
+  Mutex session;  // held for the length of one push: whoever starts or stops waits no longer than that
   std::unique_ptr<Writer> writer HALAY_GUARDED_BY(session);
   std::string path HALAY_GUARDED_BY(control);
 

@@ -225,7 +225,8 @@ TEST_F(TimelineTest, IsWholeAfterAKillAtAnyInstruction) {
     ::close(ends[0]);
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     const std::string text = json::contents(path);
-    ASSERT_TRUE(json::parse(text).has_value()) << "round " << round << ": " << text.substr(text.size() > 100 ? text.size() - 100 : 0);
+    ASSERT_TRUE(json::parse(text).has_value())
+        << "round " << round << ": " << text.substr(text.size() > 100 ? text.size() - 100 : 0);
   }
   // The next start takes over what was left.
   ASSERT_TRUE(timeline.start(path, options).ok());

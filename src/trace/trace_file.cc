@@ -34,10 +34,11 @@ Status TraceFile::failure(int reason) const {
   return Status::invalid_argument(text("timeline ", path_, ": ", std::generic_category().message(reason)));
 }
 
-Result<std::unique_ptr<TraceFile>> TraceFile::create(const std::string& path, std::string_view objects, bool may_exchange) {
+Result<std::unique_ptr<TraceFile>> TraceFile::create(const std::string& path, std::string_view objects,
+                                                     bool may_exchange) {
   if (path.empty()) return Status::invalid_argument("timeline: the path is empty");
   std::unique_ptr<TraceFile> file(new TraceFile(resolved(path)));
-  struct stat info {};
+  struct stat info{};
   if (::stat(file->path_.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return file->failure(EISDIR);
     if (!S_ISREG(info.st_mode)) return Status::invalid_argument(text("timeline ", path, ": not a regular file"));

@@ -1,9 +1,10 @@
-// A file that holds a whole JSON array at every moment, for whoever reads it meanwhile and after a kill at any instruction.
+// A file that holds a whole JSON array at every moment, for whoever reads it meanwhile and after a kill at any
+// instruction.
 //
-// Two files take turns: text goes to the hidden one (`path`.part), which then changes names with the visible one in one system
-// call; the next text goes, with the one before, to the file that is hidden now. Where the file system cannot exchange names,
-// one file is extended in place, the closing bracket overwritten: then a reader or a kill in that very moment finds it open.
-// Thread: one at a time.   Owns: both files' descriptors, and the name `path`.part.
+// Two files take turns: text goes to the hidden one (`path`.part), which then changes names with the visible one in one
+// system call; the next text goes, with the one before, to the file that is hidden now. Where the file system cannot
+// exchange names, one file is extended in place, the closing bracket overwritten: then a reader or a kill in that very
+// moment finds it open. Thread: one at a time.   Owns: both files' descriptors, and the name `path`.part.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ namespace halay::trace {
 class TraceFile {
  public:
   // `objects`: at least one, each followed by ",\n". invalid_argument with path and reason.
-  static Result<std::unique_ptr<TraceFile>> create(const std::string& path, std::string_view objects, bool may_exchange = true);
+  static Result<std::unique_ptr<TraceFile>> create(const std::string& path, std::string_view objects,
+                                                   bool may_exchange = true);
   ~TraceFile();
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
@@ -34,7 +36,7 @@ class TraceFile {
   static constexpr std::string_view kClosing = "\n]\n";
   struct Side {
     UniqueFd fd;
-    size_t end = 0;   // after the last object
+    size_t end = 0;  // after the last object
   };
   explicit TraceFile(std::string path) : path_(std::move(path)), part_(path_ + ".part") {}
   Status open_pair(std::string_view objects, bool may_exchange);

@@ -61,7 +61,8 @@ TEST_P(TraceFileModes, KeepsWhatItHadWhenTheDiskIsFull) {
     Status status = file.ok() ? Status() : file.status();
     int appended = 0;
     while (status.ok() && appended < 1000) status = file.value()->append(object(++appended));
-    const bool said_so = status.code() == Code::invalid_argument && status.text().find("File too large") != std::string::npos;
+    const bool said_so =
+        status.code() == Code::invalid_argument && status.text().find("File too large") != std::string::npos;
     ::_exit(said_so && appended > 100 ? 0 : 1);
   }
   int status = 0;
@@ -78,7 +79,7 @@ TEST(TraceFile, IsWholeForAReaderAtEveryMoment) {
   const std::string path = folder / "trace.json";
   auto file = TraceFile::create(path, object(0)).value();
   constexpr int kAppends = 300;
-  std::atomic<int> begun{0};   // appends that have begun
+  std::atomic<int> begun{0};  // appends that have begun
   std::atomic<int> looks{0};
   std::thread writer([&] {
     for (int i = 1; i <= kAppends; ++i) {
@@ -112,14 +113,16 @@ TEST(TraceFile, IsWholeForAReaderAtEveryMoment) {
 TEST(TraceFile, ReplacesAnOldFileAndFollowsALink) {
   const Folder folder;
   const std::string path = folder / "old.json", link = folder / "link.json";
-  { auto file = TraceFile::create(path, object(1) + object(2) + object(3)).value(); }
+  {
+    auto file = TraceFile::create(path, object(1) + object(2) + object(3)).value();
+  }
   ASSERT_EQ(::symlink("old.json", link.c_str()), 0);
   {
     auto file = TraceFile::create(link, object(1)).value();
     ASSERT_TRUE(file->append(object(2)).ok());
   }
   EXPECT_EQ(objects_in(path), 2u);
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::lstat(link.c_str(), &info), 0);
   EXPECT_TRUE(S_ISLNK(info.st_mode));
 }
@@ -143,13 +146,16 @@ TEST(TraceFile, NamesThePathAndTheReasonWhenItCannotBeWritten) {
   const Folder folder;
   std::filesystem::create_directory(folder / "folder");
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  { auto file = TraceFile::create(folder / "file", object(0)).value(); }
+  {
+    auto file = TraceFile::create(folder / "file", object(0)).value();
+  }
   EXPECT_EQ(why_not(""), "timeline: the path is empty");
   EXPECT_EQ(why_not(folder / "folder"), "timeline " + folder / "folder" + ": Is a directory");
   EXPECT_EQ(why_not(folder / "none/x.json"), "timeline " + folder / "none/x.json" + ": No such file or directory");
   EXPECT_EQ(why_not(folder / "file/x.json"), "timeline " + folder / "file/x.json" + ": Not a directory");
   EXPECT_EQ(why_not(folder / "pipe"), "timeline " + folder / "pipe" + ": not a regular file");
-  EXPECT_EQ(why_not(folder / std::string(300, 'x')), "timeline " + folder / std::string(300, 'x') + ": File name too long");
+  EXPECT_EQ(why_not(folder / std::string(300, 'x')),
+            "timeline " + folder / std::string(300, 'x') + ": File name too long");
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 namespace halay::trace {
 namespace {
 
-constexpr size_t kTextBytes = size_t{1} << 20;   // about what is written at once
-constexpr size_t kNoteBytes = 1024;              // kept free under a cap, for what is to be said at the end
+constexpr size_t kTextBytes = size_t{1} << 20;  // about what is written at once
+constexpr size_t kNoteBytes = 1024;             // kept free under a cap, for what is to be said at the end
 
 }  // namespace
 
@@ -20,8 +20,8 @@ Writer::~Writer() {
   if (thread_.joinable()) static_cast<void>(finish());
 }
 
-// The producer stores the event and then looks whether the writer sleeps; the writer says that it sleeps and then looks for an
-// event. Both in one total order (seq_cst), so that one of them sees the other.
+// The producer stores the event and then looks whether the writer sleeps; the writer says that it sleeps and then looks
+// for an event. Both in one total order (seq_cst), so that one of them sees the other.
 bool Writer::push(const Event& event, std::span<const int64_t> dims) {
   if (!ring_.push(event, dims)) {
     dropped_.fetch_add(1, std::memory_order_relaxed);

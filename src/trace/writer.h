@@ -47,18 +47,18 @@ class Writer {
 
   Mutex mutex_;
   std::condition_variable_any changed_;
-  std::atomic<bool> idle_{false};       // the writer sleeps until an event comes; changes under mutex_
-  std::atomic<bool> hurry_{false};      // the ring fills up: write at once; changes under mutex_
+  std::atomic<bool> idle_{false};   // the writer sleeps until an event comes; changes under mutex_
+  std::atomic<bool> hurry_{false};  // the ring fills up: write at once; changes under mutex_
   bool finishing_ HALAY_GUARDED_BY(mutex_) = false;
 
   // The writer thread's own; finish() reads them when it has ended.
   std::string text_;
   uint64_t dropped_noted_ = 0;
-  uint64_t left_out_ = 0;               // events after the file was full
+  uint64_t left_out_ = 0;  // events after the file was full
   bool full_ = false;
   Status failure_;
 
-  std::thread thread_;                  // last: it uses all of the above
+  std::thread thread_;  // last: it uses all of the above
 };
 
 }  // namespace halay::trace

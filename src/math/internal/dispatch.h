@@ -8,8 +8,8 @@
 namespace halay::math {
 
 void load_with(const KernelTable& table, DType dtype, void* dst_acc, const void* src, size_t n, double prescale);
-void reduce_with(const KernelTable& table, DType accumulator, ReduceOp op, void* dst, const void* left, const void* right,
-                 size_t n);
+void reduce_with(const KernelTable& table, DType accumulator, ReduceOp op, void* dst, const void* left,
+                 const void* right, size_t n);
 void finish_with(const KernelTable& table, DType dtype, void* dst, const void* src_acc, size_t n, const Scale& scale);
 
 // Arguments of reduce_all; one for all of its tiles.

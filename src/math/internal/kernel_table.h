@@ -27,12 +27,20 @@ struct KernelTable {
   void (*stream)(void* dst, const void* src, size_t size_bytes);
 };
 
-namespace baseline { extern const KernelTable kTable; }
-namespace avx2 { extern const KernelTable kTable; }
-namespace avx512 { extern const KernelTable kTable; }
+namespace baseline {
+extern const KernelTable kTable;
+}
+namespace avx2 {
+extern const KernelTable kTable;
+}
+namespace avx512 {
+extern const KernelTable kTable;
+}
 
 // The tables that this CPU can run, plainest first; ends with nullptr.
-struct UsableTables { const KernelTable* tables[4]; };
+struct UsableTables {
+  const KernelTable* tables[4];
+};
 UsableTables usable_tables();
 // The last of them, found once.
 const KernelTable& chosen_table();
