@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -62,11 +63,14 @@ class ByteWriter {
  public:
   template <std::unsigned_integral T>
   ByteWriter& number(T value) {
-    for (size_t i = 0; i < sizeof(T); ++i) out_.push_back(static_cast<std::byte>((value >> (8 * i)) & 0xff));
-    return *this;
+    std::byte field[sizeof(T)];
+    for (size_t i = 0; i < sizeof(T); ++i) field[i] = static_cast<std::byte>((value >> (8 * i)) & 0xff);
+    return bytes(field);
   }
   ByteWriter& bytes(std::span<const std::byte> field) {
-    out_.insert(out_.end(), field.begin(), field.end());
+    const size_t at = out_.size();
+    out_.resize(at + field.size());
+    if (!field.empty()) std::memcpy(out_.data() + at, field.data(), field.size());
     return *this;
   }
   ByteWriter& block(std::span<const std::byte> field) {

@@ -59,8 +59,13 @@ Result<std::vector<InterfaceAddress>> local_addresses(std::string_view only) {
   if (found.empty() && !wanted.empty()) {
     return Status::invalid_argument(text("network interfaces ", wanted, " have no address to offer; there are ", names));
   }
-  std::ranges::stable_partition(found, [](const InterfaceAddress& at) { return !at.address.is_loopback(); });
-  return found;
+  std::vector<InterfaceAddress> sorted;
+  for (const bool loopback : {false, true}) {
+    for (const InterfaceAddress& at : found) {
+      if (at.address.is_loopback() == loopback) sorted.push_back(at);
+    }
+  }
+  return sorted;
 }
 
 bool is_local(const Address& address) {

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "transport/frame.h"
-#include "transport/test_world.h"
+#include "transport/world_for_test.h"
 
 namespace halay::transport {
 namespace {

@@ -10,7 +10,7 @@
 #include "net/connect.h"
 #include "transport/door_address.h"
 #include "transport/fabric.h"
-#include "transport/test_world.h"
+#include "transport/world_for_test.h"
 
 namespace halay::transport {
 namespace {
@@ -72,7 +72,7 @@ TEST_P(ConnectTest, RefusesTheAddressOfSomebodyElse) {
 TEST(Connect, TurnsAWrongKeyAwayWithAClearText) {
   for (const char* transport : {"shm", "tcp", "auto"}) {
     auto base = test_options(transport);
-    base.connect_timeout_ms = 1500;
+    base.connect_timeout_ms = 700;
     const auto world = connect_world(base, 2, [](auto& options, auto&) { options[1].key = "a wrong key"; });
     EXPECT_EQ(world.statuses[1].text(), "rank 0 refused: its job key is not this rank's") << transport;
     EXPECT_EQ(world.statuses[0].code(), Code::timeout);

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <tuple>
 
-#include "transport/test_world.h"
+#include "transport/world_for_test.h"
 #include "types/schedule.h"
 
 namespace halay::transport {
