@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv/bin/python"
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "halay/tidy"
-DATABASE = ROOT / "build/release/compile_commands.json"
+DATABASE = ROOT / "build/lint/compile_commands.json"
 PYTHON_FOLDERS = ["python", "tools", "tests", "examples", "bench", "compat"]
 
 
@@ -119,10 +120,9 @@ def generated(fix: bool) -> tuple[bool, str]:
 
 
 def clang_tidy(fix: bool) -> tuple[bool, str]:
-    if not DATABASE.exists():
-        configured, output = run("cmake", "--preset", "release")
-        if not configured:
-            return False, output
+    configured, output = run("cmake", "-S", ROOT, "-B", DATABASE.parent, "-G", "Ninja")
+    if not configured:
+        return False, output
     commands = {
         entry["file"]: entry["command"]
         for entry in json.loads(DATABASE.read_text())
@@ -134,7 +134,7 @@ def clang_tidy(fix: bool) -> tuple[bool, str]:
 
 
 def tidy_one(path: str, command: str) -> tuple[bool, str]:
-    words = [word for word in command.split() if word.startswith(("-I", "-D", "-std", "-isystem", "-m", "-f"))]
+    words = [word for word in shlex.split(command) if word.startswith(("-I", "-D", "-std", "-isystem", "-m", "-f"))]
     words = [word for word in words if word != "-fno-gnu-unique"]
     preprocessed = subprocess.run([tool("clang++"), *words, "-E", "-P", path], capture_output=True)
     if preprocessed.returncode != 0:

@@ -107,13 +107,13 @@ def build(kind: str, machine: str, folder: pathlib.Path) -> pathlib.Path:
     env["PATH"] = os.pathsep.join([str(PYTHON.parent), str(ROOT / "build/deps/usr/bin"), env["PATH"]])
     env.setdefault("CCACHE_BASEDIR", str(ROOT))
     env.setdefault("CCACHE_NOHASHDIR", "1")
-    settings = [f"build-dir=build/wheel/{kind}-{machine}"]
+    settings = [f"build-dir=build/wheel-{kind}-{machine}"]
     defines = release_settings(machine) if kind == "release" else []
     if shutil.which("ccache", path=env["PATH"]):
         defines += ["CMAKE_C_COMPILER_LAUNCHER=ccache", "CMAKE_CXX_COMPILER_LAUNCHER=ccache"]
     settings += [f"cmake.define.{define}" for define in defines]
     options = [word for setting in settings for word in ("-C", setting)]
-    stage = ROOT / "build/wheel/out"
+    stage = ROOT / "build/wheel-out"
     shutil.rmtree(stage, ignore_errors=True)
     run([str(PYTHON), "-m", "build", "--wheel", "--no-isolation", "--outdir", str(stage), *options, str(ROOT)], env)
     (built,) = stage.glob("*.whl")
