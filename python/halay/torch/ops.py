@@ -172,7 +172,7 @@ def sparse_allreduce_async(
         gathered = _wait(index_handle)
         if op == Average:
             values = values / require().sets[process_set.process_set_id or 0].size
-        return torch.sparse_coo_tensor(gathered.transpose(0, 1), values, tensor.size())
+        return torch.sparse_coo_tensor(gathered.transpose(0, 1), values, tensor.size(), check_invariants=False)
 
     return wait
 
@@ -220,7 +220,8 @@ def read_splits(splits: Splits) -> tuple[list[int] | None, Callable[[list[int]],
     if splits is None:
         return None, lambda received: torch.tensor(received, dtype=torch.int32)
     if not isinstance(splits, torch.Tensor):
-        splits = torch.tensor(list(splits), dtype=torch.int32)
+        splits = torch.tensor(list(splits))
+        splits = splits.to(torch.int32) if splits.dtype == torch.int64 else splits
     if splits.dim() != 1 or splits.dtype not in (torch.int32, torch.int64):
         raise errors.InvalidArgument(
             f"splits must be a 1-d int32 tensor, got {splits.dtype} of shape {tuple(splits.shape)}"

@@ -255,7 +255,7 @@ class _Reduction:
             if self._is_sparse(index):
                 empty = torch.zeros((parameter.dim() and 1, 0), dtype=torch.int64, device=parameter.device)
                 values = parameter.detach().new_zeros((0, *parameter.shape[1:]))
-                parameter.grad = torch.sparse_coo_tensor(empty, values, parameter.shape)
+                parameter.grad = torch.sparse_coo_tensor(empty, values, parameter.shape, check_invariants=False)
             else:
                 parameter.grad = torch.zeros_like(parameter)
         elif parameter.grad.requires_grad:  # backward(create_graph=True)
