@@ -165,10 +165,10 @@ void SetControl::step(Time now) {
   if (s.decider) {
     s.decide(now);
   } else if (now >= s.answer_due()) {
-    s.fail(Status::peer_lost(
-        s.rank_of(0), text("rank ", s.rank_of(0), ", which decides in ", s.spec.label, ", did not answer: ",
-                           s.asker.waiting_for(), " is undecided ",
-                           static_cast<int64_t>(seconds_between(s.asker.waiting_since(), now)), " s after it was asked for")));
+    s.fail(Status::peer_lost(s.rank_of(0), text("rank ", s.rank_of(0), ", which decides in ", s.spec.label,
+                                                ", did not answer: ", s.asker.waiting_for(), " is undecided ",
+                                                static_cast<int64_t>(seconds_between(s.asker.waiting_since(), now)),
+                                                " s after it was asked for")));
   }
 }
 

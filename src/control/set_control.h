@@ -27,8 +27,8 @@ struct SetSpec {
 
 struct Limits {
   size_t fusion_bytes = 128u << 20;
-  int64_t coalesce_us = 1000;         // at most so long the decider waits for company
-  size_t cache_capacity = 1024;       // decisions; 0: no cache
+  int64_t coalesce_us = 1000;    // at most so long the decider waits for company
+  size_t cache_capacity = 1024;  // decisions; 0: no cache
   bool stall_check = true;
   int64_t stall_warning_ms = 60'000;
   int64_t op_deadline_ms = 1'800'000;
@@ -41,8 +41,8 @@ struct Outgoing {
 };
 
 struct Counters {
-  uint64_t requests_sent = 0;      // Requests that travelled in full, with their name
-  uint64_t repeats_sent = 0;       // known ones that travelled as a number
+  uint64_t requests_sent = 0;  // Requests that travelled in full, with their name
+  uint64_t repeats_sent = 0;   // known ones that travelled as a number
   uint64_t messages_sent = 0;
   uint64_t message_bytes_sent = 0;
   uint64_t cache_hits = 0;
@@ -73,8 +73,8 @@ class SetControl {
   // A message of another member. Not ok: it cannot be understood, and the world must end with this text.
   Status receive(int member, std::span<const std::byte> message, Time now);
 
-  // The member ended normally and said so: it will ask for nothing more. What all have asked for goes on; what needs it fails
-  // with `why`, now and later, by the decider's lists. If it was the decider, everything undecided fails here.
+  // The member ended normally and said so: it will ask for nothing more. What all have asked for goes on; what needs it
+  // fails with `why`, now and later, by the decider's lists. If it was the decider, everything undecided fails here.
   void leave(int member, const Status& why, Time now);
 
   // Tells what was submitted, decides what is ready, lets time pass: coalescing, stalls, deadlines. To be called after
@@ -89,7 +89,8 @@ class SetControl {
   const DecisionList* next_list();
   std::vector<Notice>& notices();
 
-  // Not ok: the decider does not answer, or what it sent contradicts what this member knows; the world must end with this.
+  // Not ok: the decider does not answer, or what it sent contradicts what this member knows; the world must end with
+  // this.
   Status status() const;
 
   const Counters& counters() const;

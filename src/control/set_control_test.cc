@@ -52,7 +52,8 @@ class Controls : public ::testing::Test {
   void settle() {
     for (bool moved = true; moved;) {
       moved = false;
-      for (size_t member = 0; member < controls_.size(); ++member) moved = settle_one(static_cast<int>(member)) || moved;
+      for (size_t member = 0; member < controls_.size(); ++member)
+        moved = settle_one(static_cast<int>(member)) || moved;
     }
   }
   bool settle_one(int member) {
@@ -67,7 +68,8 @@ class Controls : public ::testing::Test {
     while (const DecisionList* list = from.next_list()) {
       for (const Decided& decided : list->decided) {
         if (decided.ticket == Ticket::none) continue;
-        ended_[static_cast<size_t>(member)][decided.ticket] = {decided.decision->status, *decided.decision, list->number};
+        ended_[static_cast<size_t>(member)][decided.ticket] = {decided.decision->status, *decided.decision,
+                                                               list->number};
       }
       moved = true;
     }
@@ -166,7 +168,8 @@ TEST_F(Controls, UrgeEndsTheWaitForCompany) {
 // R14: all get the error, with ranks and both values, and the next operation works.
 TEST_F(Controls, AMismatchReachesAllAndTheSetStaysUsable) {
   start(3);
-  const Ticket t0 = submit(0, request(0, "x", {2})), t1 = submit(1, request(1, "x", {3})), t2 = submit(2, request(2, "x", {2}));
+  const Ticket t0 = submit(0, request(0, "x", {2})), t1 = submit(1, request(1, "x", {3})),
+               t2 = submit(2, request(2, "x", {2}));
   settle();
   const std::string expected = "x: rank 1 sent float32 (3,), rank 0 float32 (2,)";
   EXPECT_EQ(error(0, t0), expected);
@@ -191,9 +194,11 @@ TEST_F(Controls, NamesThatNeverMeetFailWithBothInTheVerdict) {
   now_ = now_.plus_ms(5000);
   settle();
   EXPECT_EQ(error(0, t0),
-            "x0 is stalled in process set 0 after 5 s, missing rank 1; rank 0 asked for it; rank 1 waits for x1, missing rank 0");
+            "x0 is stalled in process set 0 after 5 s, missing rank 1; rank 0 asked for it; rank 1 waits for x1, "
+            "missing rank 0");
   EXPECT_EQ(error(1, t1),
-            "x1 is stalled in process set 0 after 5 s, missing rank 0; rank 1 asked for it; rank 0 waits for x0, missing rank 1");
+            "x1 is stalled in process set 0 after 5 s, missing rank 0; rank 1 asked for it; rank 0 waits for x0, "
+            "missing rank 1");
   EXPECT_EQ(ended(0, t0)->status.code(), Code::stalled);
 }
 

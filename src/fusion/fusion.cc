@@ -41,9 +41,8 @@ std::vector<Unit> units_of(const DecisionList& list) {
     const size_t bytes = traits_of(decision.kind).fusable ? bytes_of_tensor(decision) : 0;
     if (decision.group_size > 0) {
       std::vector<size_t>& candidates = units_of_group[static_cast<uint32_t>(decision.group)];
-      const auto found = std::ranges::find_if(candidates, [&](size_t unit) {
-        return may_share(*list.decided[units[unit].items[0]].decision, decision);
-      });
+      const auto found = std::ranges::find_if(
+          candidates, [&](size_t unit) { return may_share(*list.decided[units[unit].items[0]].decision, decision); });
       if (found != candidates.end()) {
         units[*found].items.push_back(i);
         units[*found].bytes += bytes;

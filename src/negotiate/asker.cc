@@ -53,8 +53,10 @@ const DecisionList* Asker::failed_list() {
     Decision& failure = failures_.emplace_back();
     failure.name = name;
     failure.kind = kind;
-    failure.status = Status(ended_.code(), text(kind == OpKind::join ? std::string_view("join") : names_.text(name),
-                                                " needs it: ", ended_.text()), ended_.culprit());
+    failure.status =
+        Status(ended_.code(),
+               text(kind == OpKind::join ? std::string_view("join") : names_.text(name), " needs it: ", ended_.text()),
+               ended_.culprit());
     tickets.push_back(ticket);
   };
   while (Slot* slot = pending_.front()) {
@@ -183,13 +185,13 @@ void Asker::apply_fresh(FreshDecision& fresh) {
   if (slot.pending && traits_of(decision.kind).shapes == ShapeRule::rows) decision.shape.set_dim(0, slot.rows);
   const Decision* shown = &decision;
   if (decision.cache_id != 0) {
-    if (slot.known && slot.known->decision.cache_id != decision.cache_id) {
-      return broken(text("a second cache number for ", names_.text(decision.name)));
+    Slot*& numbered = by_cache_id_[decision.cache_id];
+    if ((numbered != nullptr && numbered != &slot) || (numbered == nullptr && slot.known != nullptr)) {
+      return broken(
+          text("cache number ", decision.cache_id, " for ", names_.text(decision.name), ", against an earlier list"));
     }
-    if (!slot.known) {
-      slot.known = std::make_unique<Known>();
-      by_cache_id_[decision.cache_id] = &slot;
-    }
+    numbered = &slot;
+    if (!slot.known) slot.known = std::make_unique<Known>();
     slot.known->decision = decision;
     shown = &slot.known->decision;
   }

@@ -49,7 +49,8 @@ class Asker {
   const Status& status() const { return status_; }
   size_t undecided() const { return undecided_ + held_.size() + (join_ticket_ != Ticket::none ? 1 : 0); }
   uint64_t applied() const { return applied_; }
-  // When the oldest undecided operation was asked for, never() if there is none; a join counts from the last list. Its name.
+  // When the oldest undecided operation was asked for, never() if there is none; a join counts from the last list. Its
+  // name.
   Time waiting_since() const;
   std::string waiting_for() const;
   uint64_t cache_hits() const { return cache_hits_; }

@@ -216,6 +216,21 @@ TEST_F(Asking, RefusesListsThatContradictWhatItKnows) {
   EXPECT_EQ(other.status().text(), "decision list 1 has x, for which this rank did not ask");
 }
 
+TEST_F(Asking, ACacheNumberMeansOneNameAndANameHasOneNumber) {
+  know_x();
+  submit(request("y"));
+  EXPECT_FALSE(apply(list({{ListItemKind::fresh, 0}}, {fresh("y", 1)})));
+  EXPECT_EQ(asker_.status().text(), "decision list 2 has cache number 1 for y, against an earlier list");
+  Asker other(kMe, 3, names_);
+  other.submit(static_cast<Ticket>(1), request("x"), false, now_);
+  last_list_ = 0;
+  EXPECT_TRUE(other.receive(list({{ListItemKind::fresh, 0}}, {fresh("x", 1)}), now_).ok());
+  ASSERT_TRUE(other.next_list());
+  other.submit(static_cast<Ticket>(2), request("x"), false, now_);
+  EXPECT_TRUE(other.receive(list({{ListItemKind::fresh, 0}}, {fresh("x", 2)}), now_).ok());
+  EXPECT_FALSE(other.next_list());
+}
+
 TEST_F(Asking, AppliesListsOnlyWhenTheyAreTaken) {
   know_x();
   submit(request("x"));

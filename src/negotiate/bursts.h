@@ -23,8 +23,8 @@ class Bursts {
   // Only tensors are ready about whose company nothing is known, or that need none.
   bool only_unknown() const { return incomplete_ == 0 && unknown_ > 0; }
 
-  // Everything that was ready has been decided; `places` are those that are cached. Complete bursts stay as they are, the
-  // rest becomes one burst. With `join_previous` all of them become part of the burst of the last close.
+  // Everything that was ready has been decided; `places` are those that are cached. Complete bursts stay as they are,
+  // the rest becomes one burst. With `join_previous` all of them become part of the burst of the last close.
   void close(std::span<BurstPlace* const> places, bool join_previous);
   // A tensor is not cached any more.
   void leave(BurstPlace& place);

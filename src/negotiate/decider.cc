@@ -21,8 +21,8 @@ Decider::~Decider() = default;
 Status Decider::hear(int member, const Announcement& news, Time now) {
   Peer& peer = peers_[static_cast<size_t>(member)];
   if (news.applied < peer.applied || news.applied > number_) {
-    return Status::internal(text("rank ", options_.ranks[static_cast<size_t>(member)], " has applied list ", news.applied,
-                                 " after ", peer.applied, " of ", number_));
+    return Status::internal(text("rank ", options_.ranks[static_cast<size_t>(member)], " has applied list ",
+                                 news.applied, " after ", peer.applied, " of ", number_));
   }
   peer.applied = news.applied;
   for (const Repeat& repeat : news.repeats) HALAY_RETURN_IF_ERROR(hear_repeat(member, repeat, now));
@@ -113,7 +113,8 @@ Entry& Decider::entry_of(NameId name) {
 
 Status Decider::hear_join(int member, Time now) {
   if (joined_.test(member)) {
-    return Status::internal(text("rank ", options_.ranks[static_cast<size_t>(member)], " joins twice in ", options_.label));
+    return Status::internal(
+        text("rank ", options_.ranks[static_cast<size_t>(member)], " joins twice in ", options_.label));
   }
   if (joined_.empty()) joined_since_ = now;
   joined_.set(member);
@@ -234,9 +235,9 @@ void Decider::fail(Entry& entry, const Status& status, Time now) {
 
 void Decider::fail_alone(Entry& entry, const Status& status, Time now) {
   if (entry.ready) return;
-  const OpKind kind = entry.fresh            ? entry.fresh->decision.kind
-                      : entry.full.empty()   ? entry.agreed.kind
-                                             : entry.full.front().second.kind;
+  const OpKind kind = entry.fresh          ? entry.fresh->decision.kind
+                      : entry.full.empty() ? entry.agreed.kind
+                                           : entry.full.front().second.kind;
   entry.fresh = std::make_unique<FreshDecision>();
   entry.fresh->decision.name = entry.name;
   entry.fresh->decision.kind = kind;

@@ -112,8 +112,8 @@ class Decider {
   std::unordered_map<uint32_t, Retired> retired_;
   std::deque<std::pair<uint64_t, uint32_t>> retired_order_;  // the list that evicted, the id
 
-  MemberSet gone_;                 // members that have left
-  Status gone_why_;                // of the first of them
+  MemberSet gone_;   // members that have left
+  Status gone_why_;  // of the first of them
   MemberSet joined_;
   int last_joined_ = -1;
   Time joined_since_;
@@ -124,7 +124,7 @@ class Decider {
   size_t ready_bytes_ = 0;
   Time first_ready_;
   bool ready_urgent_ = false;
-  bool close_now_ = false;         // a failure waits for no company
+  bool close_now_ = false;  // a failure waits for no company
   Bursts bursts_;
   std::vector<BurstPlace*> places_;
   bool last_close_can_grow_ = false;  // nobody waited for it, and it was not full

@@ -17,8 +17,8 @@ void Decider::step(Time now) {
   check_stalls(now);
 }
 
-// Waiting for company is over when all of the expected is there, when there is enough, when a thread waits and no company
-// is known, and at the latest after coalesce_us.
+// Waiting for company is over when all of the expected is there, when there is enough, when a thread waits and no
+// company is known, and at the latest after coalesce_us.
 bool Decider::due(Time now) const {
   if (ready_.empty()) return false;
   if (close_now_ || bursts_.settled() || ready_bytes_ >= options_.fusion_bytes) return true;
@@ -29,12 +29,12 @@ bool Decider::due(Time now) const {
 void Decider::close(Time now) {
   if (ready_.empty()) return;
   ++close_count_;
-  // What was asked for before the last list could be applied does not depend on it: next time they go together. What was
-  // asked for after it perhaps does, and would wait in vain.
+  // What was asked for before the last list could be applied does not depend on it: next time they go together. What
+  // was asked for after it perhaps does, and would wait in vain.
   const bool soon = now <= last_close_at_.plus_us(options_.coalesce_us / 2);
   const bool join_previous = last_close_can_grow_ && soon && std::ranges::any_of(ready_, [this](const Entry* entry) {
-    return entry->earliest_applied < number_;
-  });
+                               return entry->earliest_applied < number_;
+                             });
   last_close_can_grow_ = !ready_urgent_ && !close_now_ && ready_bytes_ < options_.fusion_bytes;
 
   decided_ = ready_;
@@ -155,7 +155,8 @@ std::unique_ptr<ListMessage> Decider::take_list() {
 void Decider::end_join(Time now) {
   for (Entry* entry = open_.front(); entry; entry = open_.after(*entry)) {
     if (entry->ready) continue;
-    fail(*entry, Status::mismatch(text(names_.text(entry->name), ": all ranks have joined, but its group is not complete")),
+    fail(*entry,
+         Status::mismatch(text(names_.text(entry->name), ": all ranks have joined, but its group is not complete")),
          now);
   }
   close(now);

@@ -103,8 +103,8 @@ std::string Decider::missing_text(const Entry& entry) const {
   if (!members.empty()) return text(", missing ", ranks_text(members, options_.ranks));
   if (!entry.group) return {};
   const Group& group = *entry.group;
-  std::string out = text(", whose group ", names_.text(group.name), " has ", group.complete_count, " of ", group.size,
-                         " tensors");
+  std::string out =
+      text(", whose group ", names_.text(group.name), " has ", group.complete_count, " of ", group.size, " tensors");
   for (const Entry* one : group.entries) {
     if (!one->complete) return text(out, " (", names_.text(one->name), missing_text(*one), ")");
   }
@@ -114,9 +114,9 @@ std::string Decider::missing_text(const Entry& entry) const {
 std::string Decider::waits_text(const Entry& entry, Time now) const {
   MemberSet others(set_size_);
   for (const int member : missing(entry)) others.set(member);
-  return text(names_.text(entry.name), " is stalled in ", options_.label, " after ", seconds_text(entry.first_asked, now),
-              missing_text(entry), "; ", ranks_text(entry.asked.members(), options_.ranks), " asked for it",
-              others_text(others, now));
+  return text(names_.text(entry.name), " is stalled in ", options_.label, " after ",
+              seconds_text(entry.first_asked, now), missing_text(entry), "; ",
+              ranks_text(entry.asked.members(), options_.ranks), " asked for it", others_text(others, now));
 }
 
 // "; rank 1 waits for x1, missing rank 0; rank 2 …" for the first of them.

@@ -13,7 +13,7 @@ struct Link {
   bool in = false;
 };
 
-template <typename T, Link<T> T::*link>
+template <typename T, Link<T> T::* link>
 class LinkedList {
  public:
   T* front() const { return front_; }

@@ -9,7 +9,9 @@ namespace {
 
 std::string tensor_text(const Request& request) { return text(request.dtype, ' ', text_of(request.shape)); }
 std::string_view divisor_text(Divisor divisor) { return divisor == Divisor::active ? "active ranks" : "all ranks"; }
-std::string_view device_text(DeviceType device) { return device == DeviceType::cuda ? "a CUDA tensor" : "a CPU tensor"; }
+std::string_view device_text(DeviceType device) {
+  return device == DeviceType::cuda ? "a CUDA tensor" : "a CPU tensor";
+}
 
 // One property that all members must share, and how a value of it reads.
 struct Property {
@@ -39,7 +41,9 @@ constexpr Property kProperties[] = {
        return text("prescale ", r.prescale, " and postscale ", r.postscale);
      }},
     {[](const Request& a, const Request& b) { return a.divisor == b.divisor; },
-     [](const Request& r, const Round&, const NameTable&) { return text("an average over ", divisor_text(r.divisor)); }},
+     [](const Request& r, const Round&, const NameTable&) {
+       return text("an average over ", divisor_text(r.divisor));
+     }},
     {[](const Request& a, const Request& b) { return a.root == b.root; },
      [](const Request& r, const Round& round, const NameTable&) {
        return text("root rank ", round.ranks[static_cast<size_t>(r.root)]);
@@ -49,7 +53,8 @@ constexpr Property kProperties[] = {
     {[](const Request& a, const Request& b) { return a.group == b.group && a.group_size == b.group_size; },
      [](const Request& r, const Round&, const NameTable& names) {
        if (r.group_size == 0) return std::string("it in no group");
-       return text("it in group ", names.text(r.group), " of ", r.group_size, r.group_size == 1 ? " tensor" : " tensors");
+       return text("it in group ", names.text(r.group), " of ", r.group_size,
+                   r.group_size == 1 ? " tensor" : " tensors");
      }},
 };
 
@@ -75,7 +80,8 @@ Status check_rows(const Round& round, const NameTable& names) {
   if (!needs_rows(first.kind)) return {};
   if (first.shape.dim_count() == 0) {
     return Status::mismatch(text(names.text(first.name), ": ", first.kind, " needs at least one dimension, rank ",
-                                 round.ranks[static_cast<size_t>(round.asked[0].member)], " sent ", tensor_text(first)));
+                                 round.ranks[static_cast<size_t>(round.asked[0].member)], " sent ",
+                                 tensor_text(first)));
   }
   int64_t rows = 0, bytes = 0;
   bool countable = true;

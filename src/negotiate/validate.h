@@ -19,7 +19,8 @@ struct Asked {
   const Request* request = nullptr;
 };
 
-// What came for one tensor. `ranks`: the world ranks of all members. `skipped`: members that have joined and did not ask.
+// What came for one tensor. `ranks`: the world ranks of all members. `skipped`: members that have joined and did not
+// ask.
 struct Round {
   std::span<const Asked> asked;  // ascending members, at least one
   std::span<const int> skipped;

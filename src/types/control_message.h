@@ -1,5 +1,5 @@
-// What members of a process set tell each other to agree on an order. wire gives them bytes, negotiate makes and reads them.
-// Thread: any (values).
+// What members of a process set tell each other to agree on an order. wire gives them bytes, negotiate makes and reads
+// them. Thread: any (values).
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@ struct Repeat {
 
 // A member to the decider: what it asks for since its last one.
 struct Announcement {
-  uint64_t applied = 0;           // the last list that this member has applied
-  bool urgent = false;            // a thread waits for something that this member has asked for
-  bool joined = false;            // after these requests this member has no more data
+  uint64_t applied = 0;  // the last list that this member has applied
+  bool urgent = false;   // a thread waits for something that this member has asked for
+  bool joined = false;   // after these requests this member has no more data
   std::vector<Repeat> repeats;
   std::vector<Request> requests;  // new or changed ones, in full
 };

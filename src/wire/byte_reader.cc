@@ -63,8 +63,8 @@ void ByteReader::fail(const char* what) {
 Status ByteReader::finish(std::string_view message) {
   if (!failed() && left() > 0) fail("it goes on after its end");
   if (!failed()) return {};
-  return Status::internal(
-      halay::text(message, " of ", bytes_.size(), " bytes cannot be read: ", std::string_view(failure_), " (byte ", failed_at_, ")"));
+  return Status::internal(halay::text(message, " of ", bytes_.size(), " bytes cannot be read: ",
+                                      std::string_view(failure_), " (byte ", failed_at_, ")"));
 }
 
 }  // namespace halay::wire

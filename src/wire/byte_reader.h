@@ -1,6 +1,6 @@
-// Reads what ByteWriter wrote, from bytes that may be anything. The first failure sticks: every later read gives zero, so
-// that a parser checks once at its end. Never reads outside the span, never allocates by a number that it has not checked.
-// Thread: any.   Owns: nothing; texts point into the span.
+// Reads what ByteWriter wrote, from bytes that may be anything. The first failure sticks: every later read gives zero,
+// so that a parser checks once at its end. Never reads outside the span, never allocates by a number that it has not
+// checked. Thread: any.   Owns: nothing; texts point into the span.
 #pragma once
 
 #include <cstddef>

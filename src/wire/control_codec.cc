@@ -11,7 +11,14 @@ namespace {
 enum MessageKind : uint8_t { kAnnouncement = 1, kList = 2 };
 enum AnnouncementFlag : uint8_t { kUrgent = 1, kJoined = 2 };
 // Of a request or a decision: what it has besides the fixed part.
-enum TensorFlag : uint8_t { kActiveDivisor = 1, kScales = 2, kRoot = 4, kGroup = 8, kNumbers = 16, kAllTensorFlags = 31 };
+enum TensorFlag : uint8_t {
+  kActiveDivisor = 1,
+  kScales = 2,
+  kRoot = 4,
+  kGroup = 8,
+  kNumbers = 16,
+  kAllTensorFlags = 31
+};
 
 constexpr uint64_t kMaxInt64 = INT64_MAX;
 
@@ -68,7 +75,7 @@ void read_tensor(ByteReader& reader, int set_size, Tensor& tensor, std::vector<i
   const auto reduce_op = reduce_op_from_number(reader.u8());
   const uint8_t device = reader.u8();
   const uint8_t flags = reader.u8();
-  if (!kind) return reader.fail("unknown kind of operation");
+  if (!kind || *kind == OpKind::join) return reader.fail("unknown kind of operation");
   if (!dtype) return reader.fail("unknown dtype");
   if (!reduce_op) return reader.fail("unknown reduce op");
   if (device > static_cast<uint8_t>(DeviceType::cuda)) return reader.fail("unknown device");
@@ -253,6 +260,7 @@ Status decode(std::span<const std::byte> bytes, int set_size, NameTable& names, 
   out.number = reader.varint();
   out.fusion_bytes = static_cast<size_t>(reader.varint(SIZE_MAX));
   read_members(reader, set_size, out.joined);
+  if (out.joined.size() == static_cast<size_t>(set_size)) reader.fail("a list skips every member");
   const size_t item_count = reader.count(2);
   for (size_t i = 0; i < item_count && !reader.failed(); ++i) read_item(reader, set_size, out, names);
   return reader.finish("decision list");

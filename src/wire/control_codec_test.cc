@@ -68,8 +68,11 @@ ListMessage full_list(NameTable& names) {
   message.number = 5;
   message.fusion_bytes = 128u << 20;
   message.joined = {1};
-  message.items = {{ListItemKind::evict, 3}, {ListItemKind::fresh, 0}, {ListItemKind::repeat, 200},
-                   {ListItemKind::failed, 1}, {ListItemKind::join, 2}};
+  message.items = {{ListItemKind::evict, 3},
+                   {ListItemKind::fresh, 0},
+                   {ListItemKind::repeat, 200},
+                   {ListItemKind::failed, 1},
+                   {ListItemKind::join, 2}};
   FreshDecision gathered;
   gathered.decision.name = names.intern("g");
   gathered.decision.kind = OpKind::allgather;
@@ -89,17 +92,18 @@ ListMessage full_list(NameTable& names) {
 TEST(ControlCodec, KeepsItsBytes) {
   NameTable names;
   EXPECT_EQ(hex(bytes_of(small_announcement(names), names)),
-            "01 01 01 ac 02 "                                  // version, announcement, urgent, applied 300
-            "01 07 02 "                                        // one repeat: id 7, generation 2
-            "01 03 67 2f 77 00 07 01 00 00 02 02 03");         // one request: g/w allreduce float32 sum cpu, no flags, (2, 3)
-  EXPECT_EQ(hex(bytes_of(full_list(names), names)),
-            "01 02 05 80 80 80 40 "                            // version, list, number 5, fusion bytes
-            "01 01 "                                           // one member has joined: 1
-            "05 03 03 "                                        // five items; evict 3
-            "01 01 67 01 07 01 00 10 02 00 04 03 01 00 02 09 " // fresh: g allgather float32, numbers; (0, 4); rows; id 9
-            "00 c8 01 "                                        // repeat 200
-            "02 01 78 00 05 00 04 6c 61 74 65 02 00 02 "          // failed: x allreduce stalled "late", asked by 0 and 2
-            "04 02");                                          // join, last: 2
+            "01 01 01 ac 02 "                           // version, announcement, urgent, applied 300
+            "01 07 02 "                                 // one repeat: id 7, generation 2
+            "01 03 67 2f 77 00 07 01 00 00 02 02 03");  // one request: g/w allreduce float32 sum cpu, no flags, (2, 3)
+  EXPECT_EQ(
+      hex(bytes_of(full_list(names), names)),
+      "01 02 05 80 80 80 40 "                             // version, list, number 5, fusion bytes
+      "01 01 "                                            // one member has joined: 1
+      "05 03 03 "                                         // five items; evict 3
+      "01 01 67 01 07 01 00 10 02 00 04 03 01 00 02 09 "  // fresh: g allgather float32, numbers; (0, 4); rows; id 9
+      "00 c8 01 "                                         // repeat 200
+      "02 01 78 00 05 00 04 6c 61 74 65 02 00 02 "        // failed: x allreduce stalled "late", asked by 0 and 2
+      "04 02");                                           // join, last: 2
 }
 
 TEST(ControlCodec, GivesBackAnAnnouncement) {
@@ -178,7 +182,8 @@ TEST(ControlCodec, RefusesACountThatTheMessageCannotHold) {
   NameTable names;
   // An announcement with 2^60 repeats: must be refused before anything is allocated.
   std::vector<std::byte> bytes;
-  for (const int byte : {1, 1, 0, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10}) bytes.push_back(std::byte(byte));
+  for (const int byte : {1, 1, 0, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10})
+    bytes.push_back(std::byte(byte));
   Announcement announcement;
   EXPECT_NE(decode(bytes, 2, names, announcement).text().find("a count is larger"), std::string::npos);
 }
@@ -188,6 +193,17 @@ TEST(ControlCodec, RefusesAShapeWhoseBytesOverflow) {
   Announcement sent, got;
   sent.requests.push_back(request_of(names, "huge", Shape{int64_t{1} << 40, int64_t{1} << 30}));
   EXPECT_NE(decode(bytes_of(sent, names), 2, names, got).text().find("a shape is too large"), std::string::npos);
+}
+
+TEST(ControlCodec, RefusesAJoinAsATensorAndAListThatSkipsEverybody) {
+  NameTable names;
+  Announcement sent, got;
+  sent.requests.push_back(request_of(names, "x", Shape{}));
+  sent.requests[0].kind = OpKind::join;
+  EXPECT_NE(decode(bytes_of(sent, names), 2, names, got).text().find("unknown kind"), std::string::npos);
+  ListMessage list, got_list;
+  list.joined = {0, 1};
+  EXPECT_NE(decode(bytes_of(list, names), 2, names, got_list).text().find("skips every member"), std::string::npos);
 }
 
 TEST(ControlCodec, RefusesOtherVersionsAndKinds) {
@@ -214,7 +230,8 @@ TEST(ControlCodec, NeverReadsOutsideDamagedMessages) {
     auto bytes = round % 2 ? announcement : list;
     for (int hit = 0; hit < 3; ++hit) bytes[random() % bytes.size()] = std::byte(random());
     // Exactly as long as it says, so that a sanitizer sees a read beyond it.
-    const std::vector<std::byte> exact(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(random() % (bytes.size() + 1)));
+    const std::vector<std::byte> exact(bytes.begin(),
+                                       bytes.begin() + static_cast<ptrdiff_t>(random() % (bytes.size() + 1)));
     if (!(round % 2 ? decode(exact, 3, names, a) : decode(exact, 3, names, l)).ok()) continue;
     ++understood;
     const auto again = round % 2 ? bytes_of(a, names) : bytes_of(l, names);

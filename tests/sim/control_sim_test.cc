@@ -31,12 +31,13 @@ TEST(ControlSimulation, KeepsItsInvariantsUnderEverySeed) {
     total.requests_sent += report.requests_sent;
     total.warnings += report.warnings;
   }
-  std::printf("%llu worlds: %llu operations, %llu failed as they should, %llu lists, %llu repeats and %llu requests sent, "
-              "%llu stall warnings\n",
-              static_cast<unsigned long long>(last - first + 1), static_cast<unsigned long long>(total.tickets),
-              static_cast<unsigned long long>(total.failed_tickets), static_cast<unsigned long long>(total.lists),
-              static_cast<unsigned long long>(total.repeats_sent), static_cast<unsigned long long>(total.requests_sent),
-              static_cast<unsigned long long>(total.warnings));
+  std::printf(
+      "%llu worlds: %llu operations, %llu failed as they should, %llu lists, %llu repeats and %llu requests sent, "
+      "%llu stall warnings\n",
+      static_cast<unsigned long long>(last - first + 1), static_cast<unsigned long long>(total.tickets),
+      static_cast<unsigned long long>(total.failed_tickets), static_cast<unsigned long long>(total.lists),
+      static_cast<unsigned long long>(total.repeats_sent), static_cast<unsigned long long>(total.requests_sent),
+      static_cast<unsigned long long>(total.warnings));
   if (alone) return;
   // A simulation in which these never happen tests nothing.
   EXPECT_GT(total.failed_tickets, 0u);

@@ -120,14 +120,16 @@ class SetMaker {
       for (const int member : askers) operation.asks[static_cast<size_t>(member)] = true;
       operation.takes_part = operation.asks;
       operation.requests.assign(count(), tensor.request);
-      for (int member = 0; member < p_; ++member) set_rows(operation.requests[static_cast<size_t>(member)], tensor, member);
+      for (int member = 0; member < p_; ++member)
+        set_rows(operation.requests[static_cast<size_t>(member)], tensor, member);
       const OpKind kind = tensor.request.kind;
       const bool skips = static_cast<int>(askers.size()) < p_;
       if (skips && kind != OpKind::allreduce && kind != OpKind::barrier) expected = Code::mismatch;
       if (askers.size() > 1 && random_.chance(4)) {
         spoil(operation.requests[static_cast<size_t>(random_.pick(askers))]);
         expected = Code::mismatch;
-      } else if (random_.chance(1) && (kind == OpKind::allgather || kind == OpKind::alltoall || kind == OpKind::reducescatter)) {
+      } else if (random_.chance(1) &&
+                 (kind == OpKind::allgather || kind == OpKind::alltoall || kind == OpKind::reducescatter)) {
         for (Request& request : operation.requests) request.shape = Shape{};
         expected = Code::mismatch;
       }
@@ -174,7 +176,8 @@ class SetMaker {
     for (Request& request : operation.requests) request.kind = OpKind::allreduce;
     operation.asks.assign(count(), false);
     const auto missing = static_cast<size_t>(random_.between(0, p_ - 1));
-    for (size_t member = 0; member < count(); ++member) operation.asks[member] = member != missing && random_.chance(70);
+    for (size_t member = 0; member < count(); ++member)
+      operation.asks[member] = member != missing && random_.chance(70);
     operation.asks[(missing + 1) % count()] = true;
     operation.takes_part.assign(count(), true);
     operation.expected = Code::stalled;

@@ -24,7 +24,8 @@ class Random {
   bool chance(int percent) { return between(1, 100) <= percent; }
   template <typename T>
   void shuffle(std::vector<T>& values) {
-    for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[static_cast<size_t>(between(0, static_cast<int64_t>(i) - 1))]);
+    for (size_t i = values.size(); i > 1; --i)
+      std::swap(values[i - 1], values[static_cast<size_t>(between(0, static_cast<int64_t>(i) - 1))]);
   }
   template <typename T>
   const T& pick(const std::vector<T>& values) {
@@ -38,10 +39,10 @@ class Random {
 // One operation of one process set. Names are texts here: each rank numbers them itself.
 struct Operation {
   std::string name;
-  std::string group;               // empty: none
-  std::vector<Request> requests;   // by member, without name and group
-  std::vector<bool> asks;          // by member
-  std::vector<bool> takes_part;    // by member: those that are not skipped
+  std::string group;              // empty: none
+  std::vector<Request> requests;  // by member, without name and group
+  std::vector<bool> asks;         // by member
+  std::vector<bool> takes_part;   // by member: those that are not skipped
   Code expected = Code::ok;
 };
 
@@ -62,10 +63,10 @@ struct Program {
   int world_size = 1;
   control::Limits limits;
   std::vector<SetProgram> sets;
-  int silent_rank = -1;            // its messages are lost from silent_from_ms on
+  int silent_rank = -1;  // its messages are lost from silent_from_ms on
   int64_t silent_from_ms = 0;
-  int64_t delay_us_most = 1000;    // of a message
-  int64_t pause_us_most = 1000;    // between actions of a rank
+  int64_t delay_us_most = 1000;  // of a message
+  int64_t pause_us_most = 1000;  // between actions of a rank
 };
 
 Program make_program(uint64_t seed);

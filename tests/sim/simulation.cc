@@ -17,8 +17,9 @@ std::string shared_text(const DecisionList& list, const NameTable& names, int se
     const Decision& d = *decided.decision;
     out += text(d.cache_id, ' ', names.text(d.name), ' ', d.kind, ' ', d.last_joined, ' ', d.status.text());
     if (d.status.ok() && d.kind != OpKind::join) {
-      out += text(' ', d.dtype, ' ', d.reduce_op, ' ', static_cast<int>(d.divisor), ' ', static_cast<int>(d.device), ' ', d.root,
-                  ' ', d.prescale, ' ', d.postscale, ' ', d.rows, ' ', names.text(d.group), ' ', d.group_size);
+      out +=
+          text(' ', d.dtype, ' ', d.reduce_op, ' ', static_cast<int>(d.divisor), ' ', static_cast<int>(d.device), ' ',
+               d.root, ' ', d.prescale, ' ', d.postscale, ' ', d.rows, ' ', names.text(d.group), ' ', d.group_size);
       Shape shape = d.shape;
       if (traits_of(d.kind).shapes == ShapeRule::rows) shape.set_dim(0, 0);
       out += text_of(shape);
@@ -26,8 +27,8 @@ std::string shared_text(const DecisionList& list, const NameTable& names, int se
     out += '\n';
   }
   for (const Batch& batch : fusion::pack(list, set_size, me)) {
-    out += text("batch ", batch.list_number, ' ', batch.kind, ' ', batch.dtype, ' ', batch.reduce_op, ' ', batch.divisor, ' ',
-                batch.root, ' ', batch.members, ' ', batch.counts, ' ', batch.last_joined);
+    out += text("batch ", batch.list_number, ' ', batch.kind, ' ', batch.dtype, ' ', batch.reduce_op, ' ',
+                batch.divisor, ' ', batch.root, ' ', batch.members, ' ', batch.counts, ' ', batch.last_joined);
     for (const BatchTensor& tensor : batch.tensors) out += text(' ', names.text(tensor.name));
     out += '\n';
   }
@@ -79,8 +80,9 @@ struct Simulation::Set {
   int index = 0;
   const SetProgram* program = nullptr;
   std::vector<Member> members;
-  std::vector<std::string> lists;                // what the first member saw of each list
-  std::vector<std::vector<int>> operations;      // of each list: which operation each of its Decisions is for; -1: not known
+  std::vector<std::string> lists;  // what the first member saw of each list
+  std::vector<std::vector<int>>
+      operations;  // of each list: which operation each of its Decisions is for; -1: not known
 };
 
 Simulation::Simulation(const Program& program) : program_(program), random_(program.seed + 77) {
@@ -105,7 +107,8 @@ Simulation::Simulation(const Program& program) : program_(program), random_(prog
     sets_.push_back(std::move(set));
   }
   for (const auto& set : sets_) {
-    for (const Member& member : set->members) add_event(Time{random_.between(0, 100'000)}, set->index, member.index, -1, {});
+    for (const Member& member : set->members)
+      add_event(Time{random_.between(0, 100'000)}, set->index, member.index, -1, {});
   }
 }
 
@@ -172,7 +175,8 @@ void Simulation::act(Set& set, Member& member) {
   const bool blocked = member.blocked = now_ >= not_before && !may_submit(member, next, set);
   if (blocked || now_ < not_before) pump(set, member);
   if (blocked) return;
-  add_event(std::max(now_.plus_us(random_.between(0, program_.pause_us_most)), not_before), set.index, member.index, -1, {});
+  add_event(std::max(now_.plus_us(random_.between(0, program_.pause_us_most)), not_before), set.index, member.index, -1,
+            {});
 }
 
 void Simulation::submit(Set& set, Member& member, const Action& action) {
@@ -254,7 +258,8 @@ void Simulation::check_decided(Set& set, Member& member, const DecisionList& lis
   const auto& [decision, ticket] = list.decided[index];
   if (ticket == Ticket::none) {
     const bool skipped = std::ranges::binary_search(list.joined, member.index);
-    if (decision->status.ok() && !skipped) return broken(set, member, "got no ticket for a Decision in which it takes part");
+    if (decision->status.ok() && !skipped)
+      return broken(set, member, "got no ticket for a Decision in which it takes part");
     return;
   }
   Member::Submitted& submitted = member.tickets[static_cast<size_t>(ticket)];
@@ -276,15 +281,18 @@ void Simulation::check_decided(Set& set, Member& member, const DecisionList& lis
   const auto me = static_cast<size_t>(member.index);
   member.in_flight.erase(operation.name);
   if (member.names->text(decision->name) != operation.name) return broken(set, member, "got another name");
-  // Where messages are lost, operations fail on some, and later ones may meet an earlier round: that is the program's fault.
+  // Where messages are lost, operations fail on some, and later ones may meet an earlier round: that is the program's
+  // fault.
   if (program_.silent_rank >= 0) return;
   // All members must mean the same operation.
   int& meant = set.operations[list.number - 1][index];
   if (meant < 0) meant = submitted.operation;
-  if (meant != submitted.operation) return broken(set, member, text(operation.name, " was matched with another round of it"));
+  if (meant != submitted.operation)
+    return broken(set, member, text(operation.name, " was matched with another round of it"));
   if (decision->status.code() != operation.expected) {
-    return broken(set, member, text(operation.name, " ended with ", decision->status.code(), ' ', decision->status.text(),
-                                    ", expected ", operation.expected));
+    return broken(set, member,
+                  text(operation.name, " ended with ", decision->status.code(), ' ', decision->status.text(),
+                       ", expected ", operation.expected));
   }
   if (!decision->status.ok()) return;
   const Request& request = operation.requests[me];
@@ -317,8 +325,10 @@ void Simulation::give_up(Set& set, Member& member) {
 void Simulation::check_end() {
   for (const auto& set : sets_) {
     for (const Member& member : set->members) {
-      if (member.open_tickets > 0) return broken(*set, member, text("has ", member.open_tickets, " tickets that never ended"));
-      if (member.control->undecided() > 0 && !member.ended) return broken(*set, member, "has undecided operations at the end");
+      if (member.open_tickets > 0)
+        return broken(*set, member, text("has ", member.open_tickets, " tickets that never ended"));
+      if (member.control->undecided() > 0 && !member.ended)
+        return broken(*set, member, "has undecided operations at the end");
       if (!member.ended && member.next_action < set->program->actions[static_cast<size_t>(member.index)].size()) {
         return broken(*set, member, "did not come to its end");
       }

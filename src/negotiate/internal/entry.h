@@ -29,8 +29,8 @@ struct Entry {
   size_t agreed_bytes = 0;
   std::vector<uint32_t> asks;  // by member: the generation of its next request
   BurstPlace place;
-  uint64_t closed_in = 0;      // the close that decided it last
-  Link<Entry> use_link;        // of cached ones, least recently used first
+  uint64_t closed_in = 0;  // the close that decided it last
+  Link<Entry> use_link;    // of cached ones, least recently used first
 
   // The round that is being asked for, while open.
   bool open = false;
@@ -40,12 +40,12 @@ struct Entry {
   uint64_t earliest_applied = 0;  // the smallest list number that an asking member had applied
   bool urgent = false;
   Group* group = nullptr;
-  Link<Entry> open_link;          // of open ones, oldest first
+  Link<Entry> open_link;  // of open ones, oldest first
 
   // Once all have asked.
   bool complete = false;
-  bool ready = false;             // also its group is, or it failed
-  std::vector<int> skipped;       // members that have joined and did not ask
+  bool ready = false;                    // also its group is, or it failed
+  std::vector<int> skipped;              // members that have joined and did not ask
   std::unique_ptr<FreshDecision> fresh;  // null: agreed holds again
   size_t bytes = 0;
 };
