@@ -199,6 +199,7 @@ void reduce_all_with(const KernelTable& table, const ReduceAll& job, void* dst, 
   for (size_t first = 0; first < n; first += tile) {
     tree.run(static_cast<unsigned char*>(dst) + first * dtype_bytes, first, n - first < tile ? n - first : tile);
   }
+  if (job.stores == Stores::streaming) table.fence();
 }
 
 void load(DType dtype, void* dst_acc, const void* src, size_t count_elems, double prescale) {
@@ -222,6 +223,7 @@ void copy(void* dst, const void* src, size_t size_bytes, Stores stores) {
   if (size_bytes == 0 || dst == src) return;
   if (stores == Stores::streaming) {
     chosen_table().stream(dst, src, size_bytes);
+    chosen_table().fence();
   } else {
     std::memcpy(dst, src, size_bytes);
   }

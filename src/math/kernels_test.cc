@@ -160,7 +160,8 @@ TEST_P(Kernels, LoadGivesThePlainBitsInEverySet) {
 TEST_P(Kernels, FinishGivesThePlainBitsInEverySet) {
   with_type(GetParam(), [&](auto type) {
     using T = decltype(type);
-    const Scale scales[] = {{1, 1, 1}, {1, 1, 4}, {1, 1, 3}, {1, 0.3, 1}, {1, -2.5, 7}, {1, 1e25, 1}, {1, 1, 1000}};
+    const Scale scales[] = {{1, 1, 1},       {1, 1, 2}, {1, 1, 4},   {1, 1, 64},   {1, 1, 128},  {1, 1, 256},
+                            {1, 1, 1 << 15}, {1, 1, 3}, {1, 0.3, 1}, {1, -2.5, 7}, {1, 1e25, 1}, {1, 1, 1000}};
     for (const KernelTable* table : tables())
       for (const Scale& scale : scales)
         for (const size_t n : kCounts) {

@@ -103,8 +103,7 @@ TEST_F(TimelineTest, IsJsonAtEveryMomentWhileItIsWritten) {
   EXPECT_GT(out->items.size(), 100u);
 }
 
-// R54.
-TEST_F(TimelineTest, SaysWhyItCannotBeStarted) {
+TEST_F(TimelineTest, R54SaysWhyItCannotBeStarted) {
   const Status missing = timeline.start(folder / "none/x.json", options);
   EXPECT_EQ(missing.code(), Code::invalid_argument);
   EXPECT_EQ(missing.text(), "timeline " + folder / "none/x.json" + ": No such file or directory");

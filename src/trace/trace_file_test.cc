@@ -141,8 +141,7 @@ TEST(TraceFile, GoesOnWhenItsFilesAreTakenAway) {
   }
 }
 
-// R54.
-TEST(TraceFile, NamesThePathAndTheReasonWhenItCannotBeWritten) {
+TEST(TraceFile, R54NamesThePathAndTheReasonWhenItCannotBeWritten) {
   const Folder folder;
   std::filesystem::create_directory(folder / "folder");
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);

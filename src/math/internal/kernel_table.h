@@ -24,7 +24,9 @@ inline constexpr size_t kDTypeCount = 13;
 struct KernelTable {
   const char* name;
   DTypeKernels dtypes[kDTypeCount];  // by number
+  // Copies past the cache; `fence` must follow, once after any number of them.
   void (*stream)(void* dst, const void* src, size_t size_bytes);
+  void (*fence)();
 };
 
 namespace baseline {
