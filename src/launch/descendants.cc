@@ -21,7 +21,8 @@
 namespace halay::launch {
 namespace {
 
-// The parent of a process, from /proc/<pid>/stat: "12 (name, may hold anything) S 1 ...". 0: it has gone, or is a zombie.
+// The parent of a process, from /proc/<pid>/stat: "12 (name, may hold anything) S 1 ...". 0: it has gone, or is a
+// zombie.
 pid_t parent_of(pid_t pid) {
   const UniqueFd file(::open(text("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   char buffer[512];
@@ -45,7 +46,7 @@ void reap() {
 void send_all(const std::vector<pid_t>& pids, int number) {
   for (const pid_t pid : pids) {
     ::kill(pid, number);
-    if (number == SIGTERM) ::kill(pid, SIGCONT);   // a stopped process hears nothing but KILL
+    if (number == SIGTERM) ::kill(pid, SIGCONT);  // a stopped process hears nothing but KILL
   }
 }
 

@@ -15,7 +15,8 @@ void adopt_orphans();
 
 std::vector<pid_t> descendants();
 
-// Sends TERM to all of them, KILL after `grace_ms`, and waits for their end (a process stuck in the kernel: up to a second more).
+// Sends TERM to all of them, KILL after `grace_ms`, and waits for their end (a process stuck in the kernel: up to a
+// second more).
 void end_descendants(int64_t grace_ms);
 
 }  // namespace halay::launch

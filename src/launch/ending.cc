@@ -13,9 +13,10 @@
 namespace halay::launch {
 namespace {
 
-// After a failure: survivors learn of it from the engine in under a second and say so; then they are asked, then killed.
+// After a failure: survivors learn of it from the engine in under a second and say so; then they are asked, then
+// killed.
 constexpr int64_t kNoticeMs = 1'500, kKillMs = 4'000;
-constexpr int64_t kSignalKillMs = 4'500;   // after a signal was passed on
+constexpr int64_t kSignalKillMs = 4'500;  // after a signal was passed on
 constexpr int64_t kGuardLostKillMs = 3'000;
 
 }  // namespace
@@ -38,7 +39,8 @@ void Ending::rank_failed(int32_t rank, pid_t pid, int wait_status, Time now) {
   if (WIFSIGNALED(wait_status)) {
     const int number = WTERMSIG(wait_status);
     exit_code_ = kExitSignal + number;
-    verdict_ = text("rank ", rank, " (pid ", pid, ") failed first: killed by ", signal_name(number), "; exit code ", exit_code_);
+    verdict_ = text("rank ", rank, " (pid ", pid, ") failed first: killed by ", signal_name(number), "; exit code ",
+                    exit_code_);
   } else {
     exit_code_ = WEXITSTATUS(wait_status);
     verdict_ = text("rank ", rank, " (pid ", pid, ") failed first: exit code ", exit_code_);
@@ -74,7 +76,7 @@ void Ending::advance(Time now, std::span<const pid_t> pids) {
   }
   if (kill_at_ <= now) {
     signal_workers(pids, SIGKILL);
-    kill_at_ = now.plus_ms(100);   // until they have gone
+    kill_at_ = now.plus_ms(100);  // until they have gone
   }
 }
 

@@ -1,4 +1,4 @@
-// Ending: how a job comes to its end. Decides when workers are asked (TERM) and when they are killed, and what is said about it.
+// Ending: how a job comes to its end: when workers are asked (TERM), when they are killed, and what is said about it.
 // Thread: one at a time.   Owns: nothing.
 #pragma once
 

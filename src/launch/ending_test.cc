@@ -9,7 +9,7 @@
 namespace halay::launch {
 namespace {
 
-constexpr int exited(int code) { return code << 8; }   // as wait() encodes it
+constexpr int exited(int code) { return code << 8; }  // as wait() encodes it
 const Time kStart{1'000'000'000};
 
 TEST(Ending, TheFirstFailureGivesTheExitCode) {

@@ -9,11 +9,11 @@
 namespace halay::launch {
 
 struct JobSpec {
-  std::vector<std::string> command;       // program and arguments
-  std::vector<Slot> slots;                // one a rank, all on this machine
-  std::vector<std::string> environment;   // "NAME=value": what the launcher itself was given
-  std::vector<std::string> settings;      // "NAME=value": what its flags say; wins
-  std::string output_folder;              // empty: none
+  std::vector<std::string> command;      // program and arguments
+  std::vector<Slot> slots;               // one a rank, all on this machine
+  std::vector<std::string> environment;  // "NAME=value": what the launcher itself was given
+  std::vector<std::string> settings;     // "NAME=value": what its flags say; wins
+  std::string output_folder;             // empty: none
   bool prefix_timestamp = false;
   bool verbose = false;
 };

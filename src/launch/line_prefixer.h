@@ -1,5 +1,5 @@
-// LinePrefixer: turns the bytes of one output stream of one rank into whole lines with a prefix, so that ranks never mix
-// inside a line. "\r" ends a line as "\n" does, so that progress bars move. Pure.
+// LinePrefixer: turns the bytes of one output stream of one rank into whole lines with a prefix, so that ranks never
+// mix inside a line. "\r" ends a line as "\n" does, so that progress bars move. Pure.
 // Thread: one at a time.   Owns: the line that has no end yet.
 #pragma once
 

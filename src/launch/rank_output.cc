@@ -93,7 +93,7 @@ bool RankOutput::pump() {
     const std::string_view bytes(buffer, static_cast<size_t>(count));
     save(bytes);
     prefixer_.feed(bytes, stamp(), lines);
-    if (lines.size() >= sizeof buffer) break;   // others want their turn
+    if (lines.size() >= sizeof buffer) break;  // others want their turn
   }
   if (!lines.empty()) sink_.push(lines);
   return !ended();

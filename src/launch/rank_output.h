@@ -1,4 +1,4 @@
-// RankOutput: one output stream of one rank, on its way to the launcher's own stream and, if asked for, to a file as it is.
+// RankOutput: one output stream of one rank, on its way to the launcher's own and, if asked for, as it is to a file.
 // Thread: one at a time.   Owns: the pipe's reading end, the file.
 #pragma once
 

@@ -51,7 +51,7 @@ int run_job(const JobSpec& job) {
   }
   if (supervisor == 0) {
     ::close(lifeline[1]);
-    ::setsid();   // Ctrl-C reaches the guard alone, which passes it on once
+    ::setsid();  // Ctrl-C reaches the guard alone, which passes it on once
     ::_exit(supervise(job, UniqueFd(lifeline[0])));
   }
   ::close(lifeline[0]);

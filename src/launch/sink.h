@@ -1,5 +1,5 @@
-// Sink: the launcher's own standard output or error. Takes whole lines, never blocks the launcher when the reader is slow,
-// and never cuts a line of one rank by one of another.
+// Sink: the launcher's own standard output or error. Takes whole lines, never blocks the launcher when the reader is
+// slow, and never cuts a line of one rank by one of another.
 // Thread: one at a time.   Owns: what is queued; not the descriptor.
 #pragma once
 
@@ -32,7 +32,7 @@ class Sink {
 
   const int fd_;
   bool always_ready_ = false;
-  bool closed_ = false;   // the reader has gone: what comes is thrown away, the job goes on
+  bool closed_ = false;  // the reader has gone: what comes is thrown away, the job goes on
   std::string queue_;
   size_t sent_ = 0;
 };

@@ -97,7 +97,7 @@ Result<std::vector<Slot>> assign_slots(std::span<const Host> hosts, int32_t rank
                                          hosts.size() == 1 ? " host" : " hosts"));
   }
   std::vector<Slot> slots;
-  std::map<int32_t, int32_t> hosts_with;   // local rank -> hosts that have it
+  std::map<int32_t, int32_t> hosts_with;  // local rank -> hosts that have it
   for (const Host& host : hosts) {
     const int32_t here = std::min(host.slot_count, rank_count - static_cast<int32_t>(slots.size()));
     for (int32_t local = 0; local < here; ++local) {

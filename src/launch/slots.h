@@ -13,7 +13,7 @@
 namespace halay::launch {
 
 struct Host {
-  std::string name;      // as given; IPv6 without its brackets
+  std::string name;  // as given; IPv6 without its brackets
   int32_t slot_count = 1;
   bool operator==(const Host&) const = default;
 };

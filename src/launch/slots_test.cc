@@ -7,14 +7,15 @@ namespace {
 
 // R63 of spec/users.md.
 TEST(Hosts, R63GrammarIsStrict) {
-  for (const char* wrong : {"host:2:7", "a:0", "a:-1", "a", "a:", ":2", "", "a:1,", "a:1,,b:1", "[::1]", "::1:2", "[::1:2", "a b:1",
-                            "a:1x", "[host]:1", "a:99999999999"}) {
+  for (const char* wrong : {"host:2:7", "a:0", "a:-1", "a", "a:", ":2", "", "a:1,", "a:1,,b:1", "[::1]", "::1:2",
+                            "[::1:2", "a b:1", "a:1x", "[host]:1", "a:99999999999"}) {
     const auto hosts = parse_hosts(wrong);
     ASSERT_FALSE(hosts.ok()) << wrong;
     EXPECT_NE(hosts.status().text().find("want name:slots"), std::string::npos) << hosts.status().text();
   }
   EXPECT_EQ(parse_hosts("[::1]:2").value(), (std::vector<Host>{{"::1", 2}}));
-  EXPECT_EQ(parse_hosts("w-0.svc.ns.svc.cluster.local:1").value(), (std::vector<Host>{{"w-0.svc.ns.svc.cluster.local", 1}}));
+  EXPECT_EQ(parse_hosts("w-0.svc.ns.svc.cluster.local:1").value(),
+            (std::vector<Host>{{"w-0.svc.ns.svc.cluster.local", 1}}));
   EXPECT_EQ(parse_hosts("a:1, 10.0.0.1:4").value(), (std::vector<Host>{{"a", 1}, {"10.0.0.1", 4}}));
 }
 
@@ -25,7 +26,8 @@ TEST(Hosts, AHostfileMayHaveCommentsAndBlankLines) {
 }
 
 TEST(Hosts, AWrongLineOfAHostfileIsNumbered) {
-  for (const char* wrong : {"a slots=1\nb", "a slots=1\nb slots=0", "a slots=1\nb slot=1", "a slots=1\nb 1", "a slots=1\n: slots=1"}) {
+  for (const char* wrong :
+       {"a slots=1\nb", "a slots=1\nb slots=0", "a slots=1\nb slot=1", "a slots=1\nb 1", "a slots=1\n: slots=1"}) {
     const auto hosts = parse_hostfile(wrong);
     ASSERT_FALSE(hosts.ok()) << wrong;
     EXPECT_NE(hosts.status().text().find("line 2"), std::string::npos) << hosts.status().text();

@@ -47,7 +47,7 @@ struct ChildPlan {
 [[noreturn]] void become(const ChildPlan& plan) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != plan.parent) ::_exit(kExitInternal);   // the launcher died before the line above
+  if (::getppid() != plan.parent) ::_exit(kExitInternal);  // the launcher died before the line above
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
@@ -108,8 +108,8 @@ Result<Worker> spawn(const std::string& program, const std::vector<std::string>&
   HALAY_TRY(Pipe report, make_pipe());
   const UniqueFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const std::vector<char*> argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
-  const ChildPlan plan{program.c_str(),      argument_pointers.data(), environment_pointers.data(), input.get(),
-                       output.writer.get(),  error.writer.get(),       report.writer.get(),         ::getpid()};
+  const ChildPlan plan{program.c_str(),     argument_pointers.data(), environment_pointers.data(), input.get(),
+                       output.writer.get(), error.writer.get(),       report.writer.get(),         ::getpid()};
   const pid_t pid = ::fork();
   if (pid < 0) return Status::no_memory(text("cannot make a process: ", std::strerror(errno)));
   if (pid == 0) become(plan);

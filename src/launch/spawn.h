@@ -1,4 +1,4 @@
-// Starting one worker process: its own session and process group, its output into pipes, and its death if the launcher dies.
+// Starting one worker process: its own session and process group, output into pipes, death if the launcher dies.
 // Thread: the launcher's main thread (a worker dies with the thread that started it).   Owns: the pipes' reading ends.
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace halay::launch {
 
-// The file that `name` means: a path, or found on PATH of `environment`. The failure says what to do; `exit_code` becomes
-// 127 (not there) or 126 (cannot be run).
+// The file that `name` means: a path, or found on PATH of `environment`. The failure says what to do; `exit_code`
+// becomes 127 (not there) or 126 (cannot be run).
 Result<std::string> find_program(const std::string& name, std::span<const std::string> environment, int* exit_code);
 
 struct Worker {
   pid_t pid = -1;
-  UniqueFd output, error;   // non-blocking
+  UniqueFd output, error;  // non-blocking
 };
 
 // Standard input is /dev/null. Not ok: the process could not be made, or the program not be run.

@@ -70,7 +70,8 @@ TEST(FindProgram, TellsNotThereFromCannotBeRun) {
 }
 
 TEST(Spawn, GivesASessionOfItsOwnAndBothStreams) {
-  const auto worker = spawn("/bin/sh", {"sh", "-c", "echo out $A; echo err >&2; exit 3"}, {"A=b", "PATH=/bin:/usr/bin"});
+  const auto worker =
+      spawn("/bin/sh", {"sh", "-c", "echo out $A; echo err >&2; exit 3"}, {"A=b", "PATH=/bin:/usr/bin"});
   ASSERT_TRUE(worker.ok()) << worker.status().text();
   const pid_t pid = worker.value().pid;
   EXPECT_EQ(::getsid(pid), pid);
@@ -94,8 +95,9 @@ TEST(Spawn, AProgramThatCannotBeRunIsAStatusNotAWorker) {
 
 TEST(Descendants, AreAllFoundAndEndedHoweverTheyHide) {
   adopt_orphans();
-  const auto worker = spawn("/bin/sh", {"sh", "-c", "setsid sleep 300 & (sleep 300 &) ; trap '' TERM; echo ready; while :; do sleep 1; done"},
-                            {"PATH=/bin:/usr/bin"});
+  const auto worker = spawn(
+      "/bin/sh", {"sh", "-c", "setsid sleep 300 & (sleep 300 &) ; trap '' TERM; echo ready; while :; do sleep 1; done"},
+      {"PATH=/bin:/usr/bin"});
   ASSERT_TRUE(worker.ok());
   char buffer[16];
   ASSERT_TRUE(net::wait_readable(worker.value().output.get(), system_clock().now().plus_ms(20'000)));
@@ -125,7 +127,7 @@ TEST(Sink, KeepsWhatASlowReaderDoesNotTakeAndLosesNothing) {
     pushed += line;
   }
   EXPECT_TRUE(sink.waits_for_reader());
-  sink.drain(Time{});   // nobody reads: it does not wait either
+  sink.drain(Time{});  // nobody reads: it does not wait either
   std::string got;
   std::vector<char> buffer(1 << 16);
   while (got.size() < pushed.size()) {
@@ -143,7 +145,9 @@ TEST(Sink, AReaderThatHasGoneIsNoFailure) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   const UniqueFd writer(ends[1]);
-  { const UniqueFd reader(ends[0]); }
+  {
+    const UniqueFd reader(ends[0]);
+  }
   Sink sink(writer.get());
   for (int i = 0; i < 100; ++i) sink.push(std::string(100'000, 'x'));
   EXPECT_FALSE(sink.waits_for_reader());

@@ -27,7 +27,7 @@ namespace halay::launch {
 namespace {
 
 enum Tag : uint64_t { kSignals, kLifeline, kSinkOut, kSinkErr, kFirstOutput };
-constexpr int64_t kLeftoverGraceMs = 500;   // for what a worker left running when it ended
+constexpr int64_t kLeftoverGraceMs = 500;  // for what a worker left running when it ended
 constexpr int64_t kDrainAfterLossMs = 500;
 
 class Supervisor {
@@ -126,7 +126,7 @@ class Supervisor {
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
       const auto at = std::ranges::find(pids_, pid);
-      if (at == pids_.end()) continue;   // an orphan that came back to us
+      if (at == pids_.end()) continue;  // an orphan that came back to us
       const auto rank = static_cast<size_t>(at - pids_.begin());
       *at = -1;
       // What it said last comes before what we say about it.
@@ -145,7 +145,8 @@ class Supervisor {
 
   // Sinks that wait for their reader are watched; ranks whose sink is full are not read until it has room.
   void balance() {
-    for (const auto& [sink, tag, on] : {std::tuple(&out_, kSinkOut, &out_watched_), std::tuple(&err_, kSinkErr, &err_watched_)}) {
+    for (const auto& [sink, tag, on] :
+         {std::tuple(&out_, kSinkOut, &out_watched_), std::tuple(&err_, kSinkErr, &err_watched_)}) {
       if (sink->waits_for_reader() == *on) continue;
       if (*on) {
         poller_->remove(sink->fd());
@@ -191,8 +192,8 @@ class Supervisor {
   std::unique_ptr<rendezvous::StoreServer> store_;
   Sink out_{1}, err_{2};
   bool out_watched_ = false, err_watched_ = false;
-  std::vector<pid_t> pids_;          // by rank; -1: has ended
-  std::deque<RankOutput> outputs_;   // rank * 2, + 1 for stderr
+  std::vector<pid_t> pids_;         // by rank; -1: has ended
+  std::deque<RankOutput> outputs_;  // rank * 2, + 1 for stderr
   std::vector<bool> watched_;
   Ending ending_;
 };

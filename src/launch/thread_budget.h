@@ -11,8 +11,8 @@ namespace halay::launch {
 
 struct ThreadBudget {
   int32_t threads = 1;
-  std::vector<std::string> settings;   // "OMP_NUM_THREADS=2" ...: what the user has not set
-  std::string line;                    // says it in one line
+  std::vector<std::string> settings;  // "OMP_NUM_THREADS=2" ...: what the user has not set
+  std::string line;                   // says it in one line
 };
 
 // `environment` holds "NAME=value" entries. What the user set for OMP_NUM_THREADS is what the others get too.

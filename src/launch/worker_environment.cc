@@ -13,7 +13,8 @@ class Variables {
   void set_all(const std::vector<std::string>& entries) {
     for (const std::string& entry : entries) {
       const size_t equals = entry.find('=');
-      if (equals != std::string::npos && equals > 0) set(std::string_view(entry).substr(0, equals), entry.substr(equals + 1));
+      if (equals != std::string::npos && equals > 0)
+        set(std::string_view(entry).substr(0, equals), entry.substr(equals + 1));
     }
   }
   void set_both(std::string_view name, std::string value) {

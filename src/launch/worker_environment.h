@@ -10,8 +10,8 @@
 namespace halay::launch {
 
 struct Meeting {
-  std::string store;     // HALAY_STORE
-  std::string job_key;   // HALAY_JOB_KEY
+  std::string store;    // HALAY_STORE
+  std::string job_key;  // HALAY_JOB_KEY
 };
 
 // "NAME=value" entries, each name once: the launcher's own environment, then the thread budget, the flags, and who the

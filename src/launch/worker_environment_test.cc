@@ -42,7 +42,8 @@ TEST(ThreadBudget, AnEmptyVariableIsNotSet) {
 JobSpec job() {
   JobSpec spec;
   spec.command = {"true"};
-  spec.environment = {"PATH=/bin", "HALAY_RANK=9", "HOROVOD_SIZE=9", "HALAY_CYCLE_TIME=1", "EQUALS=a=b", "HALAY_STORE=old"};
+  spec.environment = {"PATH=/bin",          "HALAY_RANK=9", "HOROVOD_SIZE=9",
+                      "HALAY_CYCLE_TIME=1", "EQUALS=a=b",   "HALAY_STORE=old"};
   spec.settings = {"HALAY_CYCLE_TIME=2", "HALAY_CYCLE_TIME=3"};
   return spec;
 }

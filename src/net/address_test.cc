@@ -11,7 +11,8 @@ namespace halay::net {
 namespace {
 
 TEST(Address, TextComesBackAsItWent) {
-  for (const char* given : {"10.0.0.1:8000", "127.0.0.1:0", "[::1]:65535", "[2001:db8::1]:1", "unix:@halay/a b", "unix:/tmp/x"}) {
+  for (const char* given :
+       {"10.0.0.1:8000", "127.0.0.1:0", "[::1]:65535", "[2001:db8::1]:1", "unix:@halay/a b", "unix:/tmp/x"}) {
     const auto address = Address::parse(given);
     ASSERT_TRUE(address.ok()) << given << ": " << address.status().text();
     EXPECT_EQ(address.value().text(), given);
@@ -20,9 +21,10 @@ TEST(Address, TextComesBackAsItWent) {
 
 TEST(Address, WhatIsNoAddressIsShownWithWhatIs) {
   const std::string too_long = "unix:@" + std::string(108, 'x');
-  for (const std::string& given : {std::string(""), std::string("10.0.0.1"), std::string("10.0.0.1:70000"), std::string("10.0.0.1:x"),
-                                   std::string("host:80"), std::string("::1:80"), std::string("[::1]"), std::string("[::1"),
-                                   std::string("unix:"), std::string("unix:@"), too_long, std::string("1.2.3:4")}) {
+  for (const std::string& given :
+       {std::string(""), std::string("10.0.0.1"), std::string("10.0.0.1:70000"), std::string("10.0.0.1:x"),
+        std::string("host:80"), std::string("::1:80"), std::string("[::1]"), std::string("[::1"), std::string("unix:"),
+        std::string("unix:@"), too_long, std::string("1.2.3:4")}) {
     const auto address = Address::parse(given);
     ASSERT_FALSE(address.ok()) << given;
     EXPECT_EQ(address.status().code(), Code::invalid_argument);

@@ -143,7 +143,8 @@ Status read_all(Stream& stream, std::span<std::byte> into, std::string_view stag
           -1, text(stage, " (", stream.peer(), "): the peer closed after ", done, " of ", into.size(), " bytes"));
     }
     if (some.value() == 0 && !wait_readable(stream.fd(), deadline)) {
-      return Status::timeout(text(stage, " (", stream.peer(), "): timed out after ", done, " of ", into.size(), " bytes"));
+      return Status::timeout(
+          text(stage, " (", stream.peer(), "): timed out after ", done, " of ", into.size(), " bytes"));
     }
   }
   return {};

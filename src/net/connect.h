@@ -14,7 +14,8 @@
 
 namespace halay::net {
 
-// A connection being made, without blocking: start several, watch their descriptors for writing, keep the one that works.
+// A connection being made, without blocking: start several, watch their descriptors for writing, keep the one that
+// works.
 class Connecting {
  public:
   // Not ok: cannot work (no route, refused at once).

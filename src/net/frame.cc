@@ -9,8 +9,8 @@
 namespace halay::net {
 namespace {
 
-constexpr uint32_t kMagic = 0x31594c48;           // "HLY1"
-constexpr size_t kGrowBytes = 64 * 1024;          // memory follows what has arrived, not what was announced
+constexpr uint32_t kMagic = 0x31594c48;   // "HLY1"
+constexpr size_t kGrowBytes = 64 * 1024;  // memory follows what has arrived, not what was announced
 
 }  // namespace
 
@@ -31,7 +31,8 @@ Result<FrameHeader> decode_frame_header(std::span<const std::byte> bytes, uint64
   if (!reader.complete()) return Status::invalid_argument(text("a frame header of ", bytes.size(), " bytes, not 16"));
   if (magic != kMagic) return Status::invalid_argument("not a frame of halay (wrong first bytes)");
   if (header.length_bytes > most_bytes) {
-    return Status::invalid_argument(text("a frame of ", header.length_bytes, " bytes, at most ", most_bytes, " are allowed"));
+    return Status::invalid_argument(
+        text("a frame of ", header.length_bytes, " bytes, at most ", most_bytes, " are allowed"));
   }
   return header;
 }

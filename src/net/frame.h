@@ -1,5 +1,5 @@
-// Frames: a header with a kind and a 64-bit length, then the payload. For conversations of few, small messages (the store,
-// a handshake). A length above the reader's limit is refused before anything is allocated.
+// Frames: a header with a kind and a 64-bit length, then the payload. For conversations of few, small messages (the
+// store, a handshake). A length above the reader's limit is refused before anything is allocated.
 //   0  magic "HLY1"   4  kind, 32 bits   8  length of the payload in bytes, 64 bits   16  payload        little-endian
 // Thread: one at a time.   Owns: what has been read or queued.
 #pragma once
@@ -65,7 +65,8 @@ class FrameWriter {
 };
 
 // One frame, whole, with a deadline.
-Status write_frame(Stream& stream, uint32_t kind, std::span<const std::byte> payload, std::string_view stage, Time deadline);
+Status write_frame(Stream& stream, uint32_t kind, std::span<const std::byte> payload, std::string_view stage,
+                   Time deadline);
 Result<Frame> read_frame(Stream& stream, FrameReader& reader, std::string_view stage, Time deadline);
 
 }  // namespace halay::net

@@ -57,7 +57,8 @@ Result<std::vector<InterfaceAddress>> local_addresses(std::string_view only) {
     }
   }
   if (found.empty() && !wanted.empty()) {
-    return Status::invalid_argument(text("network interfaces ", wanted, " have no address to offer; there are ", names));
+    return Status::invalid_argument(
+        text("network interfaces ", wanted, " have no address to offer; there are ", names));
   }
   std::vector<InterfaceAddress> sorted;
   for (const bool loopback : {false, true}) {

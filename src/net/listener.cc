@@ -39,10 +39,12 @@ Result<Listener> Listener::open_all(uint16_t port) {
 Result<std::unique_ptr<Stream>> Listener::accept() {
   sockaddr_storage peer{};
   socklen_t peer_bytes = sizeof peer;
-  UniqueFd socket(::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&peer), &peer_bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  UniqueFd socket(
+      ::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&peer), &peer_bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) {
     // A peer that gave up before it was accepted is its own affair.
-    const bool nobody = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED || errno == EPROTO;
+    const bool nobody =
+        errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED || errno == EPROTO;
     if (nobody) return std::unique_ptr<Stream>();
     return system_failure("accept on", address_.text(), errno);
   }

@@ -1,4 +1,4 @@
-// Poller: one place to sleep until a descriptor can be read or written, or a time has come. Wraps epoll, level-triggered.
+// Poller: one place to sleep until a descriptor can be read or written, or a time has come. Wraps epoll (by level).
 // Thread: add, change and remove from any; wait from one at a time.   Owns: the epoll descriptor, not the watched ones.
 #pragma once
 
@@ -15,16 +15,17 @@ enum class Interest : uint8_t { none = 0, read = 1, write = 2, both = 3 };
 
 struct PollEvent {
   uint64_t tag = 0;
-  bool readable = false;   // bytes, somebody to accept, or the end
+  bool readable = false;  // bytes, somebody to accept, or the end
   bool writable = false;
-  bool broken = false;     // error or hang-up: read to learn which
+  bool broken = false;  // error or hang-up: read to learn which
 };
 
 class Poller {
  public:
   static Result<Poller> make();
 
-  // `tag` comes back with each event. unsupported: not a descriptor that can be waited for (a plain file is always ready).
+  // `tag` comes back with each event. unsupported: not a descriptor that can be waited for (a plain file is always
+  // ready).
   Status add(int fd, Interest interest, uint64_t tag);
   Status change(int fd, Interest interest, uint64_t tag);
   void remove(int fd);

@@ -123,7 +123,9 @@ TEST(Stream, KnowsWhoIsAtTheOtherEnd) {
 TEST(Connect, NamesTheAddressThatRefused) {
   auto listener = Listener::open(Address::parse("127.0.0.1:0").value());
   const Address closed = listener.value().address();
-  { const Listener gone = std::move(listener).value(); }
+  {
+    const Listener gone = std::move(listener).value();
+  }
   const auto refused = connect(closed, soon());
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().text(), "connect to " + closed.text() + ": Connection refused");
@@ -136,7 +138,9 @@ TEST(Connect, KeepsTheFirstAddressThatWorksAndListsAllThatDoNot) {
   auto listener = Listener::open(Address::parse("127.0.0.1:0").value());
   auto other = Listener::open(Address::parse("127.0.0.1:0").value());
   const Address good = listener.value().address(), closed = other.value().address();
-  { const Listener gone = std::move(other).value(); }
+  {
+    const Listener gone = std::move(other).value();
+  }
   const Address both[] = {closed, good};
   const auto stream = connect_first(both, soon());
   ASSERT_TRUE(stream.ok()) << stream.status().text();

@@ -6,7 +6,9 @@
 namespace halay::program {
 namespace {
 
-void row(std::string& out, bool there, std::string_view name) { out += text("    [", there ? "X" : " ", "] ", name, "\n"); }
+void row(std::string& out, bool there, std::string_view name) {
+  out += text("    [", there ? "X" : " ", "] ", name, "\n");
+}
 
 }  // namespace
 

@@ -21,7 +21,8 @@ constexpr std::string_view kUsage =
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 int refuse(std::string_view where, std::string_view text) {
-  std::fprintf(stderr, "%.*s: %.*s\n", static_cast<int>(where.size()), where.data(), static_cast<int>(text.size()), text.data());
+  std::fprintf(stderr, "%.*s: %.*s\n", static_cast<int>(where.size()), where.data(), static_cast<int>(text.size()),
+               text.data());
   return launch::kExitUsage;
 }
 
@@ -48,8 +49,9 @@ int run_program(std::vector<std::string> arguments, std::vector<std::string> env
   }
   const std::vector<std::string> known{"run", "doctor", "--version", "--help"};
   const std::string nearest = nearest_name(command, known);
-  return refuse("halay", text("unknown command '", command, "'; ",
-                              nearest.empty() ? std::string("see halay --help") : text("did you mean halay ", nearest, "?")));
+  return refuse("halay",
+                text("unknown command '", command, "'; ",
+                     nearest.empty() ? std::string("see halay --help") : text("did you mean halay ", nearest, "?")));
 }
 
 int run_command(std::vector<std::string> arguments, std::vector<std::string> environment) {

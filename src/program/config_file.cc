@@ -10,8 +10,8 @@ namespace {
 
 struct Row {
   std::string_view section, key;
-  std::string_view flag;        // given `key: value`; a switch where `off` is not empty
-  std::string_view off;         // the flag for false
+  std::string_view flag;  // given `key: value`; a switch where `off` is not empty
+  std::string_view off;   // the flag for false
 };
 
 constexpr Row kRows[] = {
@@ -62,7 +62,8 @@ std::string_view without_comment(std::string_view line) {
 }
 
 std::string_view unquoted(std::string_view value) {
-  const bool quoted = value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front();
+  const bool quoted =
+      value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front();
   return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
@@ -86,9 +87,11 @@ Status add_flag(const Row& row, const ConfigEntry& entry, std::vector<std::strin
     return {};
   }
   const std::string word = lower(entry.value);
-  const bool yes = word == "true" || word == "yes" || word == "on", no = word == "false" || word == "no" || word == "off";
+  const bool yes = word == "true" || word == "yes" || word == "on",
+             no = word == "false" || word == "no" || word == "off";
   if (!yes && !no) {
-    return Status::invalid_argument(text("config file: ", row.section, ": ", row.key, ": '", entry.value, "': must be true or false"));
+    return Status::invalid_argument(
+        text("config file: ", row.section, ": ", row.key, ": '", entry.value, "': must be true or false"));
   }
   flags.emplace_back(yes ? row.flag : row.off);
   return {};
@@ -109,7 +112,8 @@ Result<std::vector<ConfigEntry>> parse_config_file(std::string_view contents) {
     const size_t colon = line.find(':');
     const bool spaced = colon != std::string_view::npos && (colon + 1 == line.size() || line[colon + 1] == ' ');
     if (!spaced || colon == 0 || (indented && section.empty())) {
-      return Status::invalid_argument(text("config file, line ", number, ": '", line, "': want 'section:' or '  key: value'"));
+      return Status::invalid_argument(
+          text("config file, line ", number, ": '", line, "': want 'section:' or '  key: value'"));
     }
     const std::string key(trim(line.substr(0, colon)));
     const std::string value(unquoted(trim(line.substr(colon + 1))));

@@ -11,7 +11,7 @@
 namespace halay::program {
 
 struct ConfigEntry {
-  std::string section, key, value;   // "params", "cycle_time_ms", "5"
+  std::string section, key, value;  // "params", "cycle_time_ms", "5"
 };
 
 // invalid_argument names the line that is not "section:" or "  key: value".

@@ -26,7 +26,8 @@ Finding look_at_threads(const std::vector<std::string>& environment) {
 int doctor_command(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
   if (!arguments.empty()) {
     const bool help = arguments.front() == "--help" || arguments.front() == "-h";
-    std::fputs("Usage: halay doctor    (no options; exit code 1 if something has to be mended)\n", help ? stdout : stderr);
+    std::fputs("Usage: halay doctor    (no options; exit code 1 if something has to be mended)\n",
+               help ? stdout : stderr);
     return help ? 0 : launch::kExitUsage;
   }
   std::vector<Finding> findings{{Health::well, "halay", std::string(version()), ""}};
@@ -40,7 +41,9 @@ int doctor_command(const std::vector<std::string>& arguments, const std::vector<
   const std::string report = shown(findings);
   std::fwrite(report.data(), 1, report.size(), stdout);
   const auto problems = std::ranges::count(findings, Health::problem, &Finding::health);
-  const std::string verdict = problems == 0 ? "All is well.\n" : text(problems, problems == 1 ? " thing has" : " things have", " to be mended.\n");
+  const std::string verdict = problems == 0
+                                  ? "All is well.\n"
+                                  : text(problems, problems == 1 ? " thing has" : " things have", " to be mended.\n");
   std::fwrite(verdict.data(), 1, verdict.size(), stdout);
   return problems == 0 ? 0 : 1;
 }

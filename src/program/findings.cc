@@ -25,7 +25,6 @@
 namespace halay::program {
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr size_t kProbeBytes = size_t{4} << 20;
 
 std::string first_line(const char* path) {
@@ -86,8 +85,9 @@ std::string limit_text(rlim_t value, bool bytes) {
 Finding look_at_files() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  Finding finding{Health::well, "open files", text(limit_text(limit.rlim_cur, false), " allowed, ",
-                                                   limit_text(limit.rlim_max, false), " at most"), ""};
+  Finding finding{Health::well, "open files",
+                  text(limit_text(limit.rlim_cur, false), " allowed, ", limit_text(limit.rlim_max, false), " at most"),
+                  ""};
   if (limit.rlim_cur < 256) {
     finding.health = Health::problem;
     finding.advice = "raise it: ulimit -n 4096";
@@ -98,19 +98,22 @@ Finding look_at_files() {
 Finding look_at_locked_memory() {
   rlimit limit{};
   ::getrlimit(RLIMIT_MEMLOCK, &limit);
-  return {Health::well, "locked memory", text(limit_text(limit.rlim_cur, true), " allowed (matters for RDMA and GPUs only)"), ""};
+  return {Health::well, "locked memory",
+          text(limit_text(limit.rlim_cur, true), " allowed (matters for RDMA and GPUs only)"), ""};
 }
 
 Finding look_at_huge_pages() {
   const std::string line = first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
   const size_t from = line.find('['), to = line.find(']');
-  if (from == std::string::npos || to == std::string::npos) return {Health::well, "huge pages", "none for shared memory in this kernel", ""};
+  if (from == std::string::npos || to == std::string::npos)
+    return {Health::well, "huge pages", "none for shared memory in this kernel", ""};
   const std::string mode = line.substr(from + 1, to - from - 1);
   const bool on = mode == "always" || mode == "advise" || mode == "within_size" || mode == "force";
   Finding finding{Health::well, "huge pages", text("shared memory: ", mode), ""};
   if (!on) {
     finding.health = Health::note;
-    finding.advice = "large tensors may gain: echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled (as root)";
+    finding.advice =
+        "large tensors may gain: echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled (as root)";
   }
   return finding;
 }
@@ -150,7 +153,8 @@ std::vector<Finding> look_at_network(const std::vector<std::string>& environment
   }
   for (const net::InterfaceAddress& at : addresses.value()) {
     const std::string shown_address = at.address.text();
-    findings.push_back({Health::well, "network", text(at.interface, " ", shown_address.substr(0, shown_address.rfind(':'))), ""});
+    findings.push_back(
+        {Health::well, "network", text(at.interface, " ", shown_address.substr(0, shown_address.rfind(':'))), ""});
   }
   if (findings.empty()) {
     findings.push_back({Health::problem, "network", "no interface with an address, not even loopback",
@@ -163,16 +167,19 @@ std::vector<Finding> look_at_network(const std::vector<std::string>& environment
 
 std::vector<Finding> look_at_python(const std::vector<std::string>& environment) {
   const auto python = find_python_packages(environment);
-  if (!python) return {{Health::note, "python", "no python3 on PATH answers", "activate the environment that has your framework"}};
+  if (!python)
+    return {{Health::note, "python", "no python3 on PATH answers", "activate the environment that has your framework"}};
   std::vector<Finding> findings{{Health::well, "python", text(python->version, " at ", python->interpreter), ""}};
   std::string found;
   for (const auto& [name, version] : python->packages) found += text(found.empty() ? "" : ", ", name, " ", version);
   findings.push_back({Health::well, "packages", found.empty() ? "none that halay knows" : found, ""});
   if (!python->has("halay")) {
-    findings.push_back({Health::note, "packages", "this python has no halay", text(python->interpreter, " -m pip install halay")});
+    findings.push_back(
+        {Health::note, "packages", "this python has no halay", text(python->interpreter, " -m pip install halay")});
   }
   if (!python->has("torch") && !python->has("numpy")) {
-    findings.push_back({Health::note, "packages", "neither torch nor numpy is installed: halay has adapters for these two",
+    findings.push_back({Health::note, "packages",
+                        "neither torch nor numpy is installed: halay has adapters for these two",
                         text(python->interpreter, " -m pip install torch")});
   }
   return findings;

@@ -10,9 +10,9 @@
 namespace halay::program {
 
 struct PythonPackages {
-  std::string interpreter;                        // "/usr/bin/python3"
-  std::string version;                            // "3.11.2"
-  std::map<std::string, std::string> packages;    // name -> version, of those that halay knows
+  std::string interpreter;                      // "/usr/bin/python3"
+  std::string version;                          // "3.11.2"
+  std::map<std::string, std::string> packages;  // name -> version, of those that halay knows
   bool has(const std::string& name) const { return packages.contains(name); }
 };
 

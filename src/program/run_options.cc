@@ -30,14 +30,16 @@ struct Raw {
 
 // Single-dash long options, which only argparse has: -np 4, -np=4, -cb ... A worker's own arguments are left alone.
 void spell_out(std::vector<std::string>& arguments, size_t command_from) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSpellings = {{{"-np", "--num-proc"},
-                                                                                        {"-cb", "--check-build"},
-                                                                                        {"-hostfile", "--hostfile"},
-                                                                                        {"-prefix-timestamp", "--prefix-output-with-timestamp"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSpellings = {
+      {{"-np", "--num-proc"},
+       {"-cb", "--check-build"},
+       {"-hostfile", "--hostfile"},
+       {"-prefix-timestamp", "--prefix-output-with-timestamp"}}};
   for (size_t i = 0; i < std::min(command_from, arguments.size()); ++i) {
     std::string& argument = arguments[i];
     for (const auto& [short_form, long_form] : kSpellings) {
-      const bool valued = argument.starts_with(short_form) && argument.size() > short_form.size() && argument[short_form.size()] == '=';
+      const bool valued =
+          argument.starts_with(short_form) && argument.size() > short_form.size() && argument[short_form.size()] == '=';
       if (argument == short_form || valued) {
         argument = text(long_form, std::string_view(argument).substr(short_form.size()));
         break;
@@ -58,22 +60,22 @@ std::string shown(std::string_view names) {
 }
 
 void add_knob_flags(CLI::App& app, Raw& raw, RunOptions& options) {
-#define HALAY_RUN_VALUE(flags, knob, argument, help)                                                              \
-  app.add_option_function<std::string>(                                                                            \
-         flags, [&raw](const std::string& value) { raw.given.push_back({shown(flags), knob, value}); }, help)      \
+#define HALAY_RUN_VALUE(flags, knob, argument, help)                                                          \
+  app.add_option_function<std::string>(                                                                       \
+         flags, [&raw](const std::string& value) { raw.given.push_back({shown(flags), knob, value}); }, help) \
       ->type_name(argument);
 #define HALAY_RUN_SWITCH(flags, knob, value, help) \
   app.add_flag_callback(flags, [&raw] { raw.given.push_back({shown(flags), knob, value}); }, help);
-#define HALAY_RUN_LATER(flags, argument_count, what, help)                                                         \
-  if (argument_count == 0) {                                                                                       \
-    app.add_flag_callback(flags, [&options] { options.notes.push_back(text(shown(flags), ": ", what)); }, help);   \
-  } else {                                                                                                         \
-    app.add_option_function<std::vector<std::string>>(                                                             \
-           flags,                                                                                                  \
+#define HALAY_RUN_LATER(flags, argument_count, what, help)                                                           \
+  if (argument_count == 0) {                                                                                         \
+    app.add_flag_callback(flags, [&options] { options.notes.push_back(text(shown(flags), ": ", what)); }, help);     \
+  } else {                                                                                                           \
+    app.add_option_function<std::vector<std::string>>(                                                               \
+           flags,                                                                                                    \
            [&options](const std::vector<std::string>&) { options.notes.push_back(text(shown(flags), ": ", what)); }, \
-           help)                                                                                                   \
-        ->expected(argument_count)                                                                                 \
-        ->type_name("");                                                                                           \
+           help)                                                                                                     \
+        ->expected(argument_count)                                                                                   \
+        ->type_name("");                                                                                             \
   }
 #include "program/run_flags.def"
 #undef HALAY_RUN_VALUE
@@ -86,36 +88,47 @@ void add_own_flags(CLI::App& app, Raw& raw, RunOptions& options) {
   app.add_flag("--check-build", options.check_build, "Show what this build has (also -cb).");
   app.add_flag("-v,--version", options.version, "Show the version.");
   app.add_flag("--verbose", options.verbose, "Say more.");
-  app.add_option("--network-interfaces", raw.interface_list, "Network interfaces to use, separated by commas.")->type_name("A,B");
-  app.add_option("--network-interface", raw.interfaces, "One of them; may be repeated.")->expected(1)->take_all()->type_name("A");
-  app.add_option("--output-filename", options.output_folder, "Folder for a copy of each rank's output: rank.N/stdout, rank.N/stderr.")
+  app.add_option("--network-interfaces", raw.interface_list, "Network interfaces to use, separated by commas.")
+      ->type_name("A,B");
+  app.add_option("--network-interface", raw.interfaces, "One of them; may be repeated.")
+      ->expected(1)
+      ->take_all()
+      ->type_name("A");
+  app.add_option("--output-filename", options.output_folder,
+                 "Folder for a copy of each rank's output: rank.N/stdout, rank.N/stderr.")
       ->type_name("FOLDER");
-  app.add_option("--config-file", raw.config_file, "File with options (YAML); the command line wins.")->type_name("FILE");
-  app.add_option("--fusion-threshold-mb", raw.fusion_megabytes, "Tensors up to this size together share a batch; 0: no fusion.")
+  app.add_option("--config-file", raw.config_file, "File with options (YAML); the command line wins.")
+      ->type_name("FILE");
+  app.add_option("--fusion-threshold-mb", raw.fusion_megabytes,
+                 "Tensors up to this size together share a batch; 0: no fusion.")
       ->type_name("MB");
-  app.add_flag("--prefix-output-with-timestamp", options.prefix_timestamp, "Time before each line of output (also -prefix-timestamp).");
+  app.add_flag("--prefix-output-with-timestamp", options.prefix_timestamp,
+               "Time before each line of output (also -prefix-timestamp).");
   app.add_flag("--tcp", raw.tcp, "TCP instead of InfiniBand in vendor engines (NCCL_IB_DISABLE=1).");
-  app.add_option("-H,--hosts", options.hosts, "Hosts and their slots; this machine alone for now.")->type_name("A:2,B:4");
-  app.add_option("--hostfile", options.hostfile, "The same from a file: lines 'host slots=N' (also -hostfile).")->type_name("FILE");
+  app.add_option("-H,--hosts", options.hosts, "Hosts and their slots; this machine alone for now.")
+      ->type_name("A:2,B:4");
+  app.add_option("--hostfile", options.hostfile, "The same from a file: lines 'host slots=N' (also -hostfile).")
+      ->type_name("FILE");
   app.add_option("command", options.command, "The program that each process runs, with its arguments.");
 }
 
 // Pairs that contradict each other.
 void add_contradictions(CLI::App& app) {
-  constexpr std::array<std::array<const char*, 2>, 14> kPairs = {{{"--hosts", "--hostfile"},
-                                                                 {"--hosts", "--host-discovery-script"},
-                                                                 {"--hostfile", "--host-discovery-script"},
-                                                                 {"--gloo", "--mpi"},
-                                                                 {"--gloo", "--jsrun"},
-                                                                 {"--mpi", "--jsrun"},
-                                                                 {"--autotune", "--no-autotune"},
-                                                                 {"--stall-check", "--no-stall-check"},
-                                                                 {"--timeline-mark-cycles", "--no-timeline-mark-cycles"},
-                                                                 {"--hierarchical-allreduce", "--no-hierarchical-allreduce"},
-                                                                 {"--hierarchical-allgather", "--no-hierarchical-allgather"},
-                                                                 {"--torus-allreduce", "--no-torus-allreduce"},
-                                                                 {"--mpi-threads-disable", "--no-mpi-threads-disable"},
-                                                                 {"--log-with-timestamp", "--log-without-timestamp"}}};
+  constexpr std::array<std::array<const char*, 2>, 14> kPairs = {
+      {{"--hosts", "--hostfile"},
+       {"--hosts", "--host-discovery-script"},
+       {"--hostfile", "--host-discovery-script"},
+       {"--gloo", "--mpi"},
+       {"--gloo", "--jsrun"},
+       {"--mpi", "--jsrun"},
+       {"--autotune", "--no-autotune"},
+       {"--stall-check", "--no-stall-check"},
+       {"--timeline-mark-cycles", "--no-timeline-mark-cycles"},
+       {"--hierarchical-allreduce", "--no-hierarchical-allreduce"},
+       {"--hierarchical-allgather", "--no-hierarchical-allgather"},
+       {"--torus-allreduce", "--no-torus-allreduce"},
+       {"--mpi-threads-disable", "--no-mpi-threads-disable"},
+       {"--log-with-timestamp", "--log-without-timestamp"}}};
   for (const auto& [one, other] : kPairs) app.get_option(one)->excludes(other);
 }
 
@@ -131,8 +144,9 @@ std::vector<std::string> all_flags(const CLI::App& app) {
 Status unknown_flag(const CLI::App& app, const std::string& given) {
   const std::string word = given.substr(0, given.find('='));
   const std::string nearest = nearest_name(word, all_flags(app));
-  return Status::invalid_argument(text("unknown option ", word, nearest.empty() ? std::string("; see halay run --help")
-                                                                                 : text("; did you mean ", nearest, "?")));
+  return Status::invalid_argument(
+      text("unknown option ", word,
+           nearest.empty() ? std::string("; see halay run --help") : text("; did you mean ", nearest, "?")));
 }
 
 // Where the worker's own command line begins: after the first word that is neither a flag nor a flag's argument.
@@ -144,7 +158,8 @@ size_t command_start(const CLI::App& app, std::vector<std::string> arguments) {
     if (argument.size() < 2 || argument[0] != '-') return i;
     if (argument.find('=') != std::string::npos) continue;
     const CLI::Option* option = app.get_option_no_throw(argument);
-    if (option != nullptr && option->get_items_expected_max() > 0) i += static_cast<size_t>(option->get_items_expected_max());
+    if (option != nullptr && option->get_items_expected_max() > 0)
+      i += static_cast<size_t>(option->get_items_expected_max());
   }
   return arguments.size();
 }
@@ -186,7 +201,8 @@ Status settle(Raw& raw, RunOptions& options) {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), megabytes);
     const bool whole = error == std::errc() && end == digits.data() + digits.size();
     if (!whole || megabytes < 0 || megabytes > (int64_t{1} << 40)) {
-      return Status::invalid_argument(text("--fusion-threshold-mb ", digits, ": must be a whole number of megabytes, 0 or more"));
+      return Status::invalid_argument(
+          text("--fusion-threshold-mb ", digits, ": must be a whole number of megabytes, 0 or more"));
     }
     raw.given.push_back({"--fusion-threshold-mb", "FUSION_THRESHOLD", text(megabytes * (1 << 20))});
   }
@@ -229,7 +245,7 @@ Result<RunOptions> parse(std::vector<std::string> arguments, std::string* config
   });
   if (glued != arguments.end()) return unknown_flag(app, *glued);
   if (!arguments.empty() && arguments.back() == "--") arguments.pop_back();
-  std::ranges::reverse(arguments);   // as CLI11 wants it
+  std::ranges::reverse(arguments);  // as CLI11 wants it
   try {
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
@@ -266,7 +282,8 @@ Result<RunOptions> parse_run_options(std::vector<std::string> arguments) {
 Result<launch::JobSpec> make_job(RunOptions& options, std::vector<std::string> environment) {
   if (!options.process_count_given) return Status::invalid_argument("-np N is needed: how many processes to start");
   if (options.command.empty()) {
-    return Status::invalid_argument(text("no program given: halay run -np ", options.process_count, " program [arguments]"));
+    return Status::invalid_argument(
+        text("no program given: halay run -np ", options.process_count, " program [arguments]"));
   }
   HALAY_RETURN_IF_ERROR(read_config_from(environment, {}, nullptr).status());
   std::vector<launch::Host> hosts{{"localhost", options.process_count}};
@@ -287,10 +304,12 @@ Result<launch::JobSpec> make_job(RunOptions& options, std::vector<std::string> e
   }
   if (!far.empty()) {
     if (near_slots < options.process_count) {
-      return Status::unsupported(text("hosts ", far, ": starting processes on other machines comes later; this machine has ",
+      return Status::unsupported(text("hosts ", far,
+                                      ": starting processes on other machines comes later; this machine has ",
                                       near_slots, " of the ", options.process_count, " slots needed"));
     }
-    options.notes.push_back(text("hosts ", far, ": other machines come later; all ", options.process_count, " processes start here"));
+    options.notes.push_back(
+        text("hosts ", far, ": other machines come later; all ", options.process_count, " processes start here"));
   }
   // Several names of this machine are one machine.
   const std::array<launch::Host, 1> here{{{hosts.front().name, near_slots}}};

@@ -33,10 +33,10 @@ TEST(RunOptions, TheCommandBeginsAtTheFirstWordThatIsNoFlag) {
 }
 
 TEST(RunOptions, FlagsBecomeSettings) {
-  const RunOptions options = parsed({"-np", "1", "--fusion-threshold-mb", "64", "--no-stall-check", "--network-interface", "a",
-                                     "--network-interface", "b", "--tcp", "x"});
-  for (const char* setting : {"HALAY_FUSION_THRESHOLD=67108864", "HALAY_STALL_CHECK_DISABLE=1", "HALAY_NETWORK_INTERFACES=a,b",
-                              "NCCL_SOCKET_IFNAME=a,b", "NCCL_IB_DISABLE=1"}) {
+  const RunOptions options = parsed({"-np", "1", "--fusion-threshold-mb", "64", "--no-stall-check",
+                                     "--network-interface", "a", "--network-interface", "b", "--tcp", "x"});
+  for (const char* setting : {"HALAY_FUSION_THRESHOLD=67108864", "HALAY_STALL_CHECK_DISABLE=1",
+                              "HALAY_NETWORK_INTERFACES=a,b", "NCCL_SOCKET_IFNAME=a,b", "NCCL_IB_DISABLE=1"}) {
     EXPECT_NE(std::ranges::find(options.settings, setting), options.settings.end()) << setting;
   }
   EXPECT_TRUE(options.notes.empty());
@@ -45,17 +45,22 @@ TEST(RunOptions, FlagsBecomeSettings) {
 TEST(RunOptions, WhatComesLaterIsNotedOncePerFlag) {
   const RunOptions options = parsed({"-np", "1", "--autotune", "--jsrun", "--min-np", "1", "x"});
   ASSERT_EQ(options.notes.size(), 3u);
-  EXPECT_TRUE(std::ranges::any_of(options.notes, [](const std::string& note) { return note.starts_with("--autotune: no effect yet"); }));
+  EXPECT_TRUE(std::ranges::any_of(
+      options.notes, [](const std::string& note) { return note.starts_with("--autotune: no effect yet"); }));
 }
 
 TEST(RunOptions, MistakesNameTheFlagTheValueAndWhatIsAllowed) {
   EXPECT_EQ(refused({"-np", "0", "x"}), "-np 0: at least one process is needed (-np 1, -np 2, ...)");
-  EXPECT_EQ(refused({"-np", "1", "--cycle-tim-ms", "x"}), "unknown option --cycle-tim-ms; did you mean --cycle-time-ms?");
+  EXPECT_EQ(refused({"-np", "1", "--cycle-tim-ms", "x"}),
+            "unknown option --cycle-tim-ms; did you mean --cycle-time-ms?");
   EXPECT_NE(refused({"-np", "1", "--cache-capacity", "-5", "x"}).find("--cache-capacity"), std::string::npos);
-  EXPECT_NE(refused({"-np", "1", "--cycle-time-ms=abc", "x"}).find("HALAY_CYCLE_TIME='abc': must be a number"), std::string::npos);
+  EXPECT_NE(refused({"-np", "1", "--cycle-time-ms=abc", "x"}).find("HALAY_CYCLE_TIME='abc': must be a number"),
+            std::string::npos);
 }
 
-TEST(RunOptions, AskedForHelpNothingElseMatters) { EXPECT_NE(parsed({"-np", "0", "--help"}).help.find("--cycle-time-ms"), std::string::npos); }
+TEST(RunOptions, AskedForHelpNothingElseMatters) {
+  EXPECT_NE(parsed({"-np", "0", "--help"}).help.find("--cycle-time-ms"), std::string::npos);
+}
 
 TEST(MakeJob, PutsAllRanksOnThisMachine) {
   RunOptions options = parsed({"-np", "3", "-H", "localhost:2,127.0.0.1:2", "x"});
@@ -100,8 +105,11 @@ TEST(ConfigFile, AWrongLineIsNumbered) {
 }
 
 TEST(ConfigFile, BecomesFlagsAndUnknownKeysAreIgnored) {
-  const auto flags = flags_from_config({{"", "controller", "mpi"}, {"params", "torus_allreduce", "False"}, {"params", "nonsense", "1"},
-                                        {"autotune", "log_file", "a b"}, {"logging", "level", "null"}});
+  const auto flags = flags_from_config({{"", "controller", "mpi"},
+                                        {"params", "torus_allreduce", "False"},
+                                        {"params", "nonsense", "1"},
+                                        {"autotune", "log_file", "a b"},
+                                        {"logging", "level", "null"}});
   ASSERT_TRUE(flags.ok());
   EXPECT_EQ(flags.value(), (std::vector<std::string>{"--mpi", "--no-torus-allreduce", "--autotune-log-file=a b"}));
   EXPECT_FALSE(flags_from_config({{"timeline", "mark_cycles", "maybe"}}).ok());
@@ -121,7 +129,8 @@ TEST(Findings, TheSecretOfAJobIsNotShown) {
 }
 
 TEST(PythonPackages, AreReadFromTheInterpretersAnswer) {
-  const PythonPackages found = parse_python_packages("interpreter /a b/python3\nversion 3.11.2\ntorch 2.13.0+cpu\nnonsense\n");
+  const PythonPackages found =
+      parse_python_packages("interpreter /a b/python3\nversion 3.11.2\ntorch 2.13.0+cpu\nnonsense\n");
   EXPECT_EQ(found.interpreter, "/a b/python3");
   EXPECT_EQ(found.version, "3.11.2");
   EXPECT_TRUE(found.has("torch"));

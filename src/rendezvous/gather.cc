@@ -30,7 +30,8 @@ Result<Entry> decode_entry(const StorePair& pair) {
   entry.rank = static_cast<int32_t>(reader.number<uint32_t>());
   entry.size = static_cast<int32_t>(reader.number<uint32_t>());
   entry.host = text_of(reader.block(kHostBytesMost));
-  if (reader.failed()) return Status::mismatch(text("start: the entry '", pair.key, "' is from another version of halay"));
+  if (reader.failed())
+    return Status::mismatch(text("start: the entry '", pair.key, "' is from another version of halay"));
   entry.address.assign(reader.rest().begin(), reader.rest().end());
   return entry;
 }
@@ -91,8 +92,8 @@ Result<std::vector<std::vector<std::byte>>> gather_addresses(StoreClient& store,
                                    " on host ", entry.host, " a size of ", entry.size));
     }
     if (entry.rank == self.rank && pair.value != own) {
-      return Status::mismatch(text("start: two processes claim rank ", self.rank, ": on host ", self.host,
-                                   " and on host ", entry.host));
+      return Status::mismatch(
+          text("start: two processes claim rank ", self.rank, ": on host ", self.host, " and on host ", entry.host));
     }
     present.push_back(std::move(entry));
   }

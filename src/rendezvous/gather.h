@@ -15,9 +15,9 @@ namespace halay::rendezvous {
 
 struct Member {
   int32_t rank = 0, size = 1;
-  std::string host;                        // for messages
-  std::span<const std::byte> address;      // what transport's Door gave
-  int64_t epoch = 0;                       // worlds of one job, one after another
+  std::string host;                    // for messages
+  std::span<const std::byte> address;  // what transport's Door gave
+  int64_t epoch = 0;                   // worlds of one job, one after another
 };
 
 // addresses[r] of all ranks. timeout: "start: have rank 0 from host X, missing rank 1 (of 2, after 30 s)".

@@ -58,8 +58,9 @@ TEST(Gather, ALongRollCallStaysShort) {
     const auto late = job.gather(rank, 9, rank == 5 ? "b" : "a", "x", in_ms(10));
     ASSERT_FALSE(late.ok());
     if (rank == 5) {
-      EXPECT_NE(late.status().text().find("have ranks 0-2 from host a and rank 5 from host b, missing ranks 3, 4 and 6-8"),
-                std::string::npos)
+      EXPECT_NE(
+          late.status().text().find("have ranks 0-2 from host a and rank 5 from host b, missing ranks 3, 4 and 6-8"),
+          std::string::npos)
           << late.status().text();
     }
   }

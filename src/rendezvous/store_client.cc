@@ -46,7 +46,8 @@ Status StoreClient::introduce(std::string_view job_key, Time deadline) {
   const Result<net::Frame> welcome = net::read_frame(*stream_, reader_, kStage, deadline);
   if (!welcome.ok()) {
     if (welcome.status().code() != Code::peer_lost) return welcome.status();
-    return Status::invalid_argument(text(kStage, ": refused by ", stream_->peer(), "; HALAY_JOB_KEY is not this job's"));
+    return Status::invalid_argument(
+        text(kStage, ": refused by ", stream_->peer(), "; HALAY_JOB_KEY is not this job's"));
   }
   if (!same_digest(welcome.value().payload, prove(job_key, "server", challenge.payload, nonce))) {
     return Status::invalid_argument(text(kStage, ": ", stream_->peer(), " does not know the key of this job"));

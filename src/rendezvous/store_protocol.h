@@ -1,11 +1,11 @@
-// What the launcher's store and its clients say to each other, in frames of net/frame.h. All lengths are checked; nothing
-// but the two frames of the proof is looked at before the key is proved.
+// What the launcher's store and its clients say to each other, in frames of net/frame.h. All lengths are checked;
+// nothing but the two frames of the proof is looked at before the key is proved.
 //   server → client  challenge   its nonce, 32 bytes
 //   client → server  proof       own nonce, 32 bytes; HMAC(key, "client" server nonce, client nonce)
 //   server → client  welcome     HMAC(key, "server" server nonce, client nonce)
 //   client → server  put         key block, value block                        → stored
 //                    get         key block, timeout in ms 64 bits              → pairs: one, or none in time
-//                    collect     prefix block, count 32 bits, timeout 64 bits  → pairs: `count` or more, or those there in time
+//                    collect     prefix block, count 32 bits, timeout 64 bits  → pairs: `count`, or those there in time
 //   server → client  pairs       complete 8 bits, count 32 bits, then key block, value block each
 //                    refused     text block; the connection goes on
 // block = length 32 bits, bytes. Little-endian.
@@ -39,8 +39,8 @@ enum class StoreKind : uint32_t {
 constexpr size_t kNonceBytes = 32;
 constexpr size_t kKeyBytesMost = 256;
 constexpr size_t kValueBytesMost = size_t{1} << 20;
-constexpr size_t kStoreBytesMost = size_t{256} << 20;               // all keys and values together
-constexpr size_t kProofBytesMost = kNonceBytes + sizeof(Digest);    // what an unknown client may send
+constexpr size_t kStoreBytesMost = size_t{256} << 20;             // all keys and values together
+constexpr size_t kProofBytesMost = kNonceBytes + sizeof(Digest);  // what an unknown client may send
 constexpr size_t kRequestBytesMost = kKeyBytesMost + kValueBytesMost + 64;
 constexpr size_t kReplyBytesMost = kStoreBytesMost * 2;
 
@@ -52,17 +52,17 @@ struct StorePair {
 
 struct StoreRequest {
   StoreKind kind = StoreKind::get;
-  std::string key;                // or prefix
-  std::vector<std::byte> value;   // put
-  uint32_t count = 0;             // collect
-  uint64_t timeout_ms = 0;        // get, collect
+  std::string key;               // or prefix
+  std::vector<std::byte> value;  // put
+  uint32_t count = 0;            // collect
+  uint64_t timeout_ms = 0;       // get, collect
 };
 
 struct StoreReply {
   StoreKind kind = StoreKind::refused;
-  bool complete = false;          // pairs
+  bool complete = false;  // pairs
   std::vector<StorePair> pairs;
-  std::string text;               // refused
+  std::string text;  // refused
 };
 
 std::vector<std::byte> encode(const StoreRequest& request);

@@ -44,7 +44,7 @@ struct Client {
   std::unique_ptr<net::Stream> stream;
   net::FrameReader reader{kProofBytesMost};
   net::FrameWriter writer;
-  std::string who;                    // "pid 12, uid 1000", for messages
+  std::string who;  // "pid 12, uid 1000", for messages
   std::byte nonce[kNonceBytes] = {};
   bool proved = false;
   Time proof_deadline;
@@ -118,7 +118,8 @@ class Server final : public StoreServer {
     HALAY_TRY(const net::PeerIdentity peer, net::peer_identity(*stream));
     const std::string who = text("pid ", peer.pid, ", uid ", peer.uid);
     if (peer.uid != ::geteuid() && peer.uid != 0) return Status::invalid_argument(text(who, ": another user"));
-    if (clients_.size() >= kClientsMost) return Status::no_memory(text(who, ": there are ", clients_.size(), " already"));
+    if (clients_.size() >= kClientsMost)
+      return Status::no_memory(text(who, ": there are ", clients_.size(), " already"));
     const uint64_t tag = next_tag_++;
     Client& client = clients_.emplace(tag, std::move(stream)).first->second;
     client.who = who;
@@ -156,7 +157,7 @@ class Server final : public StoreServer {
 
   Status answer(Client& client, const net::Frame& frame) {
     HALAY_TRY(StoreRequest request, parse_request(frame.kind, frame.payload));
-    client.waiter.reset();   // a new request takes the place of one that still waits
+    client.waiter.reset();  // a new request takes the place of one that still waits
     if (request.kind == StoreKind::put) {
       const std::string key = request.key;
       const Result<bool> stored = table_.put(std::move(request.key), std::move(request.value));
@@ -247,9 +248,9 @@ class Server final : public StoreServer {
   const std::string address_;
   StoreTable table_;
   std::map<uint64_t, Client> clients_;
-  std::vector<uint64_t> unflushed_;   // got an answer that somebody else's put completed
+  std::vector<uint64_t> unflushed_;  // got an answer that somebody else's put completed
   uint64_t next_tag_ = kFirstClientTag;
-  std::jthread thread_;               // last: ends before what it uses
+  std::jthread thread_;  // last: ends before what it uses
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "rendezvous/store_server.h"
 
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,7 +102,7 @@ TEST(Store, BytesThatAreNoProtocolAreDroppedBeforeTheyAreParsed) {
     ASSERT_TRUE(stream.ok());
     std::vector<std::byte> noise(200);
     for (std::byte& byte : noise) byte = static_cast<std::byte>(random());
-    const auto head = net::encode({2, round % 2 == 0 ? uint64_t{200} : uint64_t{40}});   // too long, or no proof
+    const auto head = net::encode({2, round % 2 == 0 ? uint64_t{200} : uint64_t{40}});  // too long, or no proof
     const std::span<const std::byte> parts[] = {round % 3 == 0 ? std::span<const std::byte>() : head, noise};
     // The store may hang up in the middle of it.
     [[maybe_unused]] const Status written = net::write_all(*stream.value(), parts, "noise", soon());

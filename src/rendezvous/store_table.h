@@ -19,7 +19,7 @@ class StoreTable {
   // Those whose key begins with `prefix`, in order of keys.
   std::vector<StorePair> with_prefix(std::string_view prefix) const;
   size_t count_with_prefix(std::string_view prefix) const;
-  const std::vector<std::byte>* find(std::string_view key) const;   // null: not there
+  const std::vector<std::byte>* find(std::string_view key) const;  // null: not there
 
  private:
   std::map<std::string, std::vector<std::byte>, std::less<>> values_;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -97,9 +98,9 @@ def living(mark: str) -> list[int]:
         if not place.name.isdigit():
             continue
         try:
-            if needle in (place / "environ").read_bytes().split(b"\0"):
-                if (place / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z":
-                    found.append(int(place.name))
+            marked = needle in (place / "environ").read_bytes().split(b"\0")
+            if marked and (place / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z":
+                found.append(int(place.name))
         except (OSError, IndexError):
             continue
     return found
@@ -116,7 +117,5 @@ def wait_until(condition, seconds: float = 30.0) -> bool:
 
 def kill_all(mark: str) -> None:
     for pid in living(mark):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass

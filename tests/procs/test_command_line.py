@@ -30,7 +30,7 @@ def test_help_shows_every_flag_of_horovodrun():
 
 def test_without_arguments_the_commands_are_shown():
     job = halay()
-    assert job.code == 2 and "halay doctor" in job.err or "doctor" in job.err
+    assert job.code == 2 and "doctor" in job.err
 
 
 def test_an_unknown_command_names_the_nearest():
@@ -51,7 +51,10 @@ def test_missing_count_and_missing_program():
 
 
 def test_a_missing_program_gives_127_and_names_it():
-    assert refused("run", "-np", "2", "no-such-program-here", code=127) == "halay run: no program 'no-such-program-here' on PATH"
+    assert (
+        refused("run", "-np", "2", "no-such-program-here", code=127)
+        == "halay run: no program 'no-such-program-here' on PATH"
+    )
     assert "./nowhere/x" in refused("run", "-np", "2", "./nowhere/x", code=127)
 
 
@@ -80,8 +83,14 @@ def test_a_program_that_dies_at_once():
 
 @pytest.mark.parametrize(
     "given, nearest",
-    [("--cycle-time", "--cycle-time-ms"), ("--num-procs", "--num-proc"), ("--fusion-treshold-mb", "--fusion-threshold-mb"),
-     ("--host", "--hosts"), ("-hostfiel", "-hostfile"), ("--time-line-filename", "--timeline-filename")],
+    [
+        ("--cycle-time", "--cycle-time-ms"),
+        ("--num-procs", "--num-proc"),
+        ("--fusion-treshold-mb", "--fusion-threshold-mb"),
+        ("--host", "--hosts"),
+        ("-hostfiel", "-hostfile"),
+        ("--time-line-filename", "--timeline-filename"),
+    ],
 )
 def test_an_unknown_flag_names_the_nearest(given, nearest):
     line = refused("run", "-np", "2", given, "3", "true")
@@ -89,15 +98,23 @@ def test_an_unknown_flag_names_the_nearest(given, nearest):
 
 
 def test_a_flag_like_no_other_is_just_unknown():
-    assert refused("run", "-np", "2", "--xyzzy-quux-flub", "true") == "halay run: unknown option --xyzzy-quux-flub; see halay run --help"
+    assert (
+        refused("run", "-np", "2", "--xyzzy-quux-flub", "true")
+        == "halay run: unknown option --xyzzy-quux-flub; see halay run --help"
+    )
 
 
 @pytest.mark.parametrize(
     "flag, value, allowed",
-    [("--cycle-time-ms", "-1", "a number from 0"), ("--cache-capacity", "many", "a whole number from 0"),
-     ("--log-level", "LOUD", "one of trace, debug"), ("--fusion-threshold-mb", "-3", "0 or more"),
-     ("--stall-check-warning-time-seconds", "x", "a number from"), ("--start-timeout", "soon", "a number from"),
-     ("--num-nccl-streams", "-1", "must not be negative")],
+    [
+        ("--cycle-time-ms", "-1", "a number from 0"),
+        ("--cache-capacity", "many", "a whole number from 0"),
+        ("--log-level", "LOUD", "one of trace, debug"),
+        ("--fusion-threshold-mb", "-3", "0 or more"),
+        ("--stall-check-warning-time-seconds", "x", "a number from"),
+        ("--start-timeout", "soon", "a number from"),
+        ("--num-nccl-streams", "-1", "must not be negative"),
+    ],
 )
 def test_a_bad_value_is_shown_with_flag_and_what_is_allowed(flag, value, allowed):
     line = refused("run", "-np", "2", f"{flag}={value}", "true")
@@ -109,7 +126,9 @@ def test_a_bad_setting_in_the_environment_is_answered_before_anything_starts():
     assert "HOROVOD_CYCLE_TIME='soon'" in line and "a number from 0" in line
 
 
-@pytest.mark.parametrize("pair", [("--gloo", "--mpi"), ("--autotune", "--no-autotune"), ("--hosts=a:1", "--hostfile=f")])
+@pytest.mark.parametrize(
+    "pair", [("--gloo", "--mpi"), ("--autotune", "--no-autotune"), ("--hosts=a:1", "--hostfile=f")]
+)
 def test_flags_that_contradict_each_other(pair):
     line = refused("run", "-np", "1", *pair, "true")
     assert pair[0].split("=")[0] in line or pair[1].split("=")[0] in line
@@ -131,7 +150,9 @@ def test_r63_hosts_on_this_machine():
 
 
 def test_too_few_slots():
-    assert refused("run", "-np", "3", "-H", "localhost:2", "true") == "halay run: 3 processes asked for, 2 slots on 1 host"
+    assert (
+        refused("run", "-np", "3", "-H", "localhost:2", "true") == "halay run: 3 processes asked for, 2 slots on 1 host"
+    )
 
 
 def test_other_machines_come_later():
@@ -214,14 +235,30 @@ def test_check_build_says_what_is_there():
     for flag in ("-cb", "--check-build"):
         job = halay("run", flag)
         assert job.code == 0, job.err
-        assert re.match(r"halay v\d+\.\d+\.\d+:\n\nAvailable Frameworks:\n    \[ \] TensorFlow\n    \[[X ]\] PyTorch\n", job.out)
-        assert "Available Controllers:\n    [ ] MPI\n" in job.out and "Available Tensor Operations:\n    [ ] NCCL\n" in job.out
+        assert re.match(
+            r"halay v\d+\.\d+\.\d+:\n\nAvailable Frameworks:\n    \[ \] TensorFlow\n    \[[X ]\] PyTorch\n", job.out
+        )
+        assert (
+            "Available Controllers:\n    [ ] MPI\n" in job.out
+            and "Available Tensor Operations:\n    [ ] NCCL\n" in job.out
+        )
 
 
 def test_doctor_looks_and_ends_well():
     job = halay("doctor")
     assert job.code == 0, job.out
-    for topic in ("cpu", "memory", "shared memory", "open files", "locked memory", "huge pages", "threads", "network", "python", "engines"):
+    for topic in (
+        "cpu",
+        "memory",
+        "shared memory",
+        "open files",
+        "locked memory",
+        "huge pages",
+        "threads",
+        "network",
+        "python",
+        "engines",
+    ):
         assert re.search(rf"^(ok|note)\s+{topic}: ", job.out, re.M), topic
     assert "127.0.0.1" in job.out
     assert job.out.endswith("All is well.\n")

@@ -39,7 +39,9 @@ def test_a_job_inside_a_job_does_not_inherit_its_rank_or_store():
 
 def test_flags_become_knobs_and_win_over_the_environment():
     script = "import os\nprint(os.environ['HALAY_FUSION_THRESHOLD'], os.environ['HALAY_CYCLE_TIME'], os.environ['HALAY_LOG_LEVEL'])"
-    job = run_python(1, script, "--fusion-threshold-mb", "2", "--cycle-time-ms=3.5", "--log-level", "DEBUG", HALAY_CYCLE_TIME="9")
+    job = run_python(
+        1, script, "--fusion-threshold-mb", "2", "--cycle-time-ms=3.5", "--log-level", "DEBUG", HALAY_CYCLE_TIME="9"
+    )
     assert job.lines(0) == ["2097152 3.5 DEBUG"], job.err
 
 
@@ -68,7 +70,9 @@ def test_r71_threads_are_shared_out_fairly():
 
 
 def test_r71_threads_that_the_user_chose_are_kept():
-    job = run_python(2, "import os\nprint(os.environ['OMP_NUM_THREADS'], os.environ['TF_NUM_INTRAOP_THREADS'])", OMP_NUM_THREADS="5")
+    job = run_python(
+        2, "import os\nprint(os.environ['OMP_NUM_THREADS'], os.environ['TF_NUM_INTRAOP_THREADS'])", OMP_NUM_THREADS="5"
+    )
     assert job.lines(0) == ["5 5"], job.err
 
 
@@ -119,7 +123,9 @@ def test_timestamps_stand_before_the_prefix():
     assert re.fullmatch(r"\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}\[0\]<stdout>:x\n", job.out), job.out
 
 
-@pytest.mark.parametrize("count, names", [(1, ["rank.0"]), (2, ["rank.0", "rank.1"]), (11, [f"rank.{r:02}" for r in range(11)])])
+@pytest.mark.parametrize(
+    "count, names", [(1, ["rank.0"]), (2, ["rank.0", "rank.1"]), (11, [f"rank.{r:02}" for r in range(11)])]
+)
 def test_output_goes_to_files_too(tmp_path, count, names):
     folder = tmp_path / "deep" / "er"
     script = "import os, sys\nprint('out', os.environ['HALAY_RANK']); print('err', file=sys.stderr)"
@@ -141,7 +147,9 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 
 def test_a_reader_that_goes_away_does_not_end_the_job(tmp_path):
     done = tmp_path / "done"
-    job = start("run", "-np", "1", sys.executable, "-c", f"for i in range(20000): print(i)\nopen({str(done)!r}, 'w').close()")
+    job = start(
+        "run", "-np", "1", sys.executable, "-c", f"for i in range(20000): print(i)\nopen({str(done)!r}, 'w').close()"
+    )
     job.readline()
     job.process.stdout.close()
     assert job.process.wait(60) == 0
@@ -225,7 +233,9 @@ def test_signals_are_passed_on(number):
 
 
 def test_a_worker_that_ignores_the_signal_is_killed_and_a_second_signal_does_so_at_once():
-    script = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('ready', flush=True)\ntime.sleep(50)"
+    script = (
+        "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('ready', flush=True)\ntime.sleep(50)"
+    )
     job = start("run", "-np", "1", sys.executable, "-c", script)
     job.readline()
     os.kill(job.process.pid, signal.SIGINT)
@@ -289,7 +299,9 @@ def test_r9_after_sigkill_of_a_rank_nothing_is_left():
 
 
 def test_r62_two_jobs_at_once_both_succeed_and_twenty_in_a_row():
-    pair = [start("run", "-np", "2", sys.executable, "-c", "import time; time.sleep(0.5); print('ok')") for _ in range(2)]
+    pair = [
+        start("run", "-np", "2", sys.executable, "-c", "import time; time.sleep(0.5); print('ok')") for _ in range(2)
+    ]
     for job in pair:
         result = job.finish()
         assert result.code == 0 and result.lines(0) == result.lines(1) == ["ok"], result.err
@@ -302,10 +314,15 @@ def test_r62_two_jobs_at_once_both_succeed_and_twenty_in_a_row():
 def test_the_launcher_sleeps_while_its_workers_work():
     job = start("run", "-np", "2", "/bin/sleep", "2")
     assert wait_until(lambda: len(living(job.mark)) >= 4)
-    pids = [job.process.pid, int(pathlib.Path(f"/proc/{job.process.pid}/task/{job.process.pid}/children").read_text().split()[0])]
+    pids = [
+        job.process.pid,
+        int(pathlib.Path(f"/proc/{job.process.pid}/task/{job.process.pid}/children").read_text().split()[0]),
+    ]
 
     def ticks() -> int:
-        return sum(sum(map(int, pathlib.Path(f"/proc/{p}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) for p in pids)
+        return sum(
+            sum(map(int, pathlib.Path(f"/proc/{p}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) for p in pids
+        )
 
     before = ticks()
     time.sleep(1)
