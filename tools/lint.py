@@ -113,7 +113,7 @@ def is_shell(path: pathlib.Path) -> bool:
 def generated(fix: bool) -> tuple[bool, str]:
     """Files that tools/make_*.py write are what they would write now."""
     ok, output = True, ""
-    for name in files("tools/make_enums.py", "tools/make_knobs_doc.py"):
+    for name in files("tools/make_enums.py", "tools/make_knobs_doc.py", "tools/make_arithmetic_doc.py"):
         one, text = run(PYTHON, name, *([] if fix else ["--check"]))
         ok, output = ok and one, output + text
     return ok, output
