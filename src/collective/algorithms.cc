@@ -5,34 +5,18 @@ namespace halay::collective {
 
 const std::vector<Algorithm>& algorithms() {
   static const std::vector<Algorithm> kTable = {
-      alone_row(OpKind::allreduce),
-      shm_inline_row(),
-      shm_everyone_row(),
-      shm_owner_row(),
-      recursive_doubling_row(),
-      halving_doubling_row(),
-      direct_allreduce_row(),
-      ring_allreduce_row(),
+      alone_row(OpKind::allreduce),     shm_inline_row(),        shm_everyone_row(),         shm_owner_row(),
+      recursive_doubling_row(),         halving_doubling_row(),  direct_allreduce_row(),     ring_allreduce_row(),
 
-      alone_row(OpKind::reducescatter),
-      shm_owner_scatter_row(),
-      direct_reducescatter_row(),
-      ring_reducescatter_row(),
+      alone_row(OpKind::reducescatter), shm_owner_scatter_row(), direct_reducescatter_row(), ring_reducescatter_row(),
 
-      alone_row(OpKind::allgather),
-      shm_gather_row(),
-      direct_allgather_row(),
-      ring_allgather_row(),
+      alone_row(OpKind::allgather),     shm_gather_row(),        direct_allgather_row(),     ring_allgather_row(),
 
-      alone_row(OpKind::broadcast),
-      binomial_row(),
-      scatter_allgather_row(),
+      alone_row(OpKind::broadcast),     binomial_row(),          scatter_allgather_row(),
 
-      alone_row(OpKind::alltoall),
-      pairwise_row(),
+      alone_row(OpKind::alltoall),      pairwise_row(),
 
-      alone_row(OpKind::barrier),
-      dissemination_row(),
+      alone_row(OpKind::barrier),       dissemination_row(),
   };
   return kTable;
 }

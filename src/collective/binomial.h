@@ -1,5 +1,5 @@
-// The binomial tree of broadcasts, over virtual members: 0 is the root, the others follow in turn. Private to this room.
-// Thread: any (values).
+// The binomial tree of broadcasts, over virtual members: 0 is the root, the others follow in turn. Private to this
+// room. Thread: any (values).
 #pragma once
 
 #include <vector>

@@ -1,6 +1,5 @@
-// Builds one Schedule, step by step. It counts what the Schedule declares (buffers, bytes sent), so that no algorithm does.
-// Private to this room.
-// Thread: one.   Owns: the Schedule until take().
+// Builds one Schedule, step by step. It counts what the Schedule declares (buffers, bytes sent), so that no algorithm
+// does. Private to this room. Thread: one.   Owns: the Schedule until take().
 #pragma once
 
 #include <algorithm>
@@ -20,7 +19,9 @@ struct Part {
   size_t count = 0;
 };
 
-inline size_t chunks_in(size_t count_elems, size_t chunk_elems) { return (count_elems + chunk_elems - 1) / chunk_elems; }
+inline size_t chunks_in(size_t count_elems, size_t chunk_elems) {
+  return (count_elems + chunk_elems - 1) / chunk_elems;
+}
 // Chunk number `index` of a part; empty beyond its end.
 inline Part chunk_of(const Part& part, size_t index, size_t chunk_elems) {
   const size_t begin = std::min(index * chunk_elems, part.count);

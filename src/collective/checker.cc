@@ -8,67 +8,12 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "collective/checked_member.h"
+#include "collective/checked_windows.h"
 #include "collective/symbolic.h"
 
 namespace halay::collective {
 namespace {
-
-using Clock = std::vector<uint32_t>;  // what a member knows of each member's past
-
-// Two clocks into one: the later of both, member by member.
-void join(Clock& mine, const Clock& other) {
-  for (size_t m = 0; m < mine.size(); ++m) mine[m] = std::max(mine[m], other[m]);
-}
-
-enum class Transfer : uint8_t { unposted, posted, done, waited };
-
-struct Pending {
-  uint32_t post;
-  bool is_send;
-  Buffer memory;
-  size_t begin, end;
-};
-
-struct Message {
-  size_t operation;
-  uint32_t post;
-  std::vector<Value> values;
-  bool wide;
-  Clock clock;
-  uint32_t chain;
-};
-
-struct Expected {
-  size_t operation;
-  uint32_t post;
-};
-
-struct Raised {
-  uint64_t value;
-  Clock clock;
-};
-
-struct WindowByte {
-  Value value;               // of the element that starts here
-  uint32_t written_at = 0;   // the owner's clock
-  Clock read_at;             // each reader's clock
-};
-
-struct Member {
-  size_t operation = 0;
-  size_t next_step = 0;
-  bool entered = false;
-  std::vector<Value> input, output, staging, acc;
-  std::vector<Transfer> transfers;  // by step
-  std::vector<Clock> received;      // by step, the sender's clock
-  std::vector<uint32_t> chains;     // by step, for messages without elements
-  std::vector<Pending> pending;
-  uint32_t chain = 0;
-  Clock clock;
-  uint64_t base = 0;
-  size_t windows_run = 0;
-  size_t sent_bytes = 0;
-};
 
 class Checker {
  public:
@@ -81,55 +26,62 @@ class Checker {
         expected_(members_.size() * members_.size()),
         flags_(members_.size() * kFlagCount),
         entered_at_(operations.size(), Clock(members_.size(), 0)),
-        trees_(operations.size()) {
-    report_.rounds.resize(operations.size(), 0);
-    for (const CheckedOperation& operation : operations) {
+        trees_(operations.size()) {}
+
+  Result<CheckReport> run() {
+    prepare();
+    if (members_.empty()) return report_;
+    if (check_declarations() && interleave()) check_left_over();
+    if (!status_.ok()) return status_;
+    return report_;
+  }
+
+ private:
+  void prepare() {
+    report_.rounds.resize(operations_.size(), 0);
+    bool windows_used = false;
+    for (const CheckedOperation& operation : operations_) {
       wanted_.emplace_back(operation.problem, wanted_.size());
-      for (const Schedule& schedule : operation.schedules) clocks_ |= schedule.uses_windows;
-      clocks_ |= operation.problem.kind == OpKind::barrier;
+      for (const Schedule& schedule : operation.schedules) windows_used |= schedule.uses_windows;
+      clocks_ |= windows_used || operation.problem.kind == OpKind::barrier;
     }
     for (size_t m = 0; m < members_.size(); ++m) {
       members_[m].clock.assign(clocks_ ? members_.size() : 0, 0);
       if (clocks_) members_[m].clock[m] = 1;
     }
-    if (clocks_) {
-      const Clock unread(members_.size(), 0);
-      windows_.assign(members_.size(), std::vector<WindowByte>(2 * options.window_bytes, WindowByte{{}, 0, unread}));
-    }
+    if (windows_used) windows_ = CheckedWindows(members_.size(), 2 * options_.window_bytes);
   }
 
-  Result<CheckReport> run() {
-    if (members_.empty()) return report_;
-    if (!check_declarations()) return status_;
+  bool interleave() {
     std::vector<size_t> unfinished(members_.size());
     for (size_t m = 0; m < members_.size(); ++m) unfinished[m] = m;
-    // A third of the runs has one member that only moves when nobody else can, a third one that always moves first.
+    // A third of the runs has one member that only moves when nobody else can, a third one that moves as far as it can.
     const uint64_t manner = random_.below(3);
     const size_t odd_one = random_.below(members_.size());
     while (!unfinished.empty()) {
       const size_t start = random_.below(unfinished.size());
       bool moved = false;
-      for (size_t i = 0; i < unfinished.size() && !moved; ++i) {
+      for (size_t i = 0; i < unfinished.size() && !moved && status_.ok(); ++i) {
         const size_t member = unfinished[(start + i) % unfinished.size()];
-        if (manner == 1 && member == odd_one && i + 1 < unfinished.size() && unfinished.size() > 1) continue;
+        if (manner == 1 && member == odd_one) continue;
         moved = advance(member, manner == 2 && member == odd_one ? 1000 : 1 + random_.below(8));
-        if (!status_.ok()) return status_;
       }
-      if (!moved && manner == 1) moved = advance(odd_one, 1);
-      if (!status_.ok()) return status_;
-      if (!moved) return deadlock(unfinished);
+      if (!moved && status_.ok() && manner == 1) moved = advance(odd_one, 1);
+      if (!moved && status_.ok()) status_ = deadlock(unfinished);
+      if (!status_.ok()) return false;
       std::erase_if(unfinished, [&](size_t m) { return members_[m].operation == operations_.size(); });
     }
-    for (size_t pair = 0; pair < messages_.size(); ++pair) {
-      if (!messages_[pair].empty()) {
-        return Status::internal(text("a message from ", pair / members_.size(), " to ", pair % members_.size(),
-                                     " is left over"));
-      }
-    }
-    return report_;
+    return true;
   }
 
- private:
+  void check_left_over() {
+    for (size_t pair = 0; pair < messages_.size(); ++pair) {
+      if (messages_[pair].empty()) continue;
+      const size_t from = pair / members_.size(), to = pair % members_.size();
+      status_ = Status::internal(text("a message from ", from, " to ", to, " is left over"));
+    }
+  }
+
   template <typename... Parts>
   bool fail(size_t m, const Parts&... parts) {
     const Member& member = members_[m];
@@ -207,12 +159,13 @@ class Checker {
     member.transfers.assign(schedule.steps.size(), Transfer::unposted);
     member.received.assign(clocks_ ? schedule.steps.size() : 0, {});
     member.chains.assign(schedule.steps.size(), 0);
-    member.input.resize(input_count(problem, static_cast<int>(m)));
-    for (size_t e = 0; e < member.input.size(); ++e) member.input[e] = raw_value(member.operation, m, e);
-    member.output.assign(output_count(problem, static_cast<int>(m)), Value{});
-    if (in_place(problem)) member.output = member.input;
-    member.staging.assign(schedule.staging_elems, Value{});
-    member.acc.assign(schedule.acc_elems, Value{});
+    std::vector<Value>& input = memory_of(m, Buffer::input);
+    input.resize(input_count(problem, static_cast<int>(m)));
+    for (size_t e = 0; e < input.size(); ++e) input[e] = raw_value(member.operation, m, e);
+    memory_of(m, Buffer::output).assign(output_count(problem, static_cast<int>(m)), Value{});
+    if (in_place(problem)) memory_of(m, Buffer::output) = input;
+    memory_of(m, Buffer::staging).assign(schedule.staging_elems, Value{});
+    memory_of(m, Buffer::acc).assign(schedule.acc_elems, Value{});
     if (clocks_) entered_at_[member.operation][m] = ++member.clock[m];
   }
 
@@ -247,11 +200,12 @@ class Checker {
     }
     const bool canonical = is_canonical(schedule_of(m).algorithm, problem.kind);
     std::vector<uint64_t>& trees = trees_[member.operation];
-    const std::vector<Value>& got = in_place(problem) ? memory_of(m, Buffer::output) : member.output;
+    const std::vector<Value>& got = memory_of(m, Buffer::output);
     for (size_t e = 0; e < got.size(); ++e) {
       const Value want = wanted_[member.operation].of(static_cast<int>(m), e);
       if (got[e].form != want.form || got[e].parts != want.parts) {
-        return fail(m, "output element ", e, " is ", got[e].form == want.form ? "made of the wrong parts" : name_of(got[e].form));
+        return fail(m, "output element ", e, " is ",
+                    got[e].form == want.form ? "made of the wrong parts" : name_of(got[e].form));
       }
       const bool reduces = traits_of(problem.kind).reduces;
       if ((canonical || !reduces) && got[e].tree != want.tree) return fail(m, "output element ", e, " is out of order");
@@ -274,24 +228,14 @@ class Checker {
     return buffer;
   }
 
-  std::vector<Value>& memory_of(size_t m, Buffer home) {
-    Member& member = members_[m];
-    switch (home) {
-      case Buffer::input: return member.input;
-      case Buffer::output: return member.output;
-      case Buffer::staging: return member.staging;
-      default: return member.acc;
-    }
-  }
+  std::vector<Value>& memory_of(size_t m, Buffer home) { return members_[m].memory[static_cast<size_t>(home)]; }
 
   size_t bytes_in(size_t m, Buffer buffer) const {
     const DType dtype = operation_of(m).problem.dtype;
     return bytes_of(buffer == Buffer::acc ? accumulator_of(dtype) : dtype);
   }
   // Whether elements there have the accumulator's width, where that makes a difference.
-  bool is_wide(size_t m, Buffer buffer) const {
-    return buffer == Buffer::acc && widens(operation_of(m).problem.dtype);
-  }
+  bool is_wide(size_t m, Buffer buffer) const { return buffer == Buffer::acc && widens(operation_of(m).problem.dtype); }
 
   bool check_region(size_t m, const Region& region) {
     if (!options_.long_steps && region.count_elems * bytes_in(m, region.buffer) > kChunkBytes) {
@@ -317,7 +261,8 @@ class Checker {
     for (const Pending& pending : members_[m].pending) {
       if (pending.memory != home || pending.end <= begin || end <= pending.begin) continue;
       if (!pending.is_send || writes) {
-        return fail(m, writes ? "writes" : "reads", " what step ", pending.post, pending.is_send ? " sends" : " receives");
+        return fail(m, writes ? "writes" : "reads", " what step ", pending.post,
+                    pending.is_send ? " sends" : " receives");
       }
     }
     return true;
@@ -347,46 +292,22 @@ class Checker {
     return true;
   }
 
-  size_t window_start(size_t m) const { return members_[m].windows_run % 2 * options_.window_bytes; }
+  WindowRange window_range(size_t m, const Region& region) const {
+    const size_t half = members_[m].windows_run % 2 * options_.window_bytes;
+    const size_t bytes_each = bytes_in(m, Buffer::window);
+    return {static_cast<size_t>(region.member), half + region.offset_elems * bytes_each, bytes_each,
+            region.count_elems};
+  }
 
   bool read_window(size_t m, const Region& region, std::vector<Value>& values) {
-    Member& member = members_[m];
-    const auto owner = static_cast<size_t>(region.member);
-    const size_t bytes = bytes_in(m, Buffer::window);
-    WindowByte* at = &windows_[owner][window_start(m) + region.offset_elems * bytes];
-    for (size_t e = 0; e < region.count_elems; ++e, at += bytes) {
-      values[e] = at->value;
-      if (values[e].form == Form::none) return fail(m, "reads a window where nobody wrote");
-      values[e].chain += owner == m ? 0 : 1;
-      for (size_t b = 0; b < bytes; ++b) {
-        if (at[b].written_at > member.clock[owner]) {
-          return fail(m, "races: reads element ", region.offset_elems + e, " of the window of ", owner,
-                      ", which nothing says is written");
-        }
-        at[b].read_at[m] = member.clock[m];
-      }
-    }
-    return true;
+    const std::string fault = windows_.read(m, members_[m].clock, window_range(m, region), values);
+    return fault.empty() || fail(m, fault);
   }
 
   bool write_window(size_t m, const Region& region, const std::vector<Value>& values) {
-    Member& member = members_[m];
     if (static_cast<size_t>(region.member) != m) return fail(m, "writes the window of ", region.member);
-    const size_t bytes = bytes_in(m, Buffer::window);
-    WindowByte* at = &windows_[m][window_start(m) + region.offset_elems * bytes];
-    for (size_t e = 0; e < region.count_elems; ++e, at += bytes) {
-      at->value = values[e];
-      for (size_t b = 0; b < bytes; ++b) {
-        for (size_t reader = 0; reader < members_.size(); ++reader) {
-          if (at[b].read_at[reader] > member.clock[reader]) {
-            return fail(m, "races: writes element ", region.offset_elems + e, " of its window, which ", reader,
-                        " may still read");
-          }
-        }
-        at[b].written_at = member.clock[m];
-      }
-    }
-    return true;
+    const std::string fault = windows_.write(members_[m].clock, window_range(m, region), values);
+    return fault.empty() || fail(m, fault);
   }
 
   // ---- steps --------------------------------------------------------------------------------------------------------
@@ -412,17 +333,28 @@ class Checker {
 
   bool make(size_t m, const Step& step) {
     switch (step.kind) {
-      case StepKind::post_send: return post_send(m, step);
-      case StepKind::post_recv: return post_recv(m, step);
-      case StepKind::wait_send: return end_transfer(m, step, true);
-      case StepKind::wait_recv: return end_transfer(m, step, false);
-      case StepKind::copy: return copy(m, step);
-      case StepKind::load: return convert(m, step, Form::raw, Form::partial);
-      case StepKind::finish: return convert(m, step, Form::partial, Form::result);
-      case StepKind::reduce: return reduce(m, step);
-      case StepKind::reduce_all: return reduce_all(m, step);
-      case StepKind::signal: return signal(m, step);
-      case StepKind::wait_flag: return wait_flag(m, step);
+      case StepKind::post_send:
+        return post_send(m, step);
+      case StepKind::post_recv:
+        return post_recv(m, step);
+      case StepKind::wait_send:
+        return end_transfer(m, step, true);
+      case StepKind::wait_recv:
+        return end_transfer(m, step, false);
+      case StepKind::copy:
+        return copy(m, step);
+      case StepKind::load:
+        return convert(m, step, Form::raw, Form::partial);
+      case StepKind::finish:
+        return convert(m, step, Form::partial, Form::result);
+      case StepKind::reduce:
+        return reduce(m, step);
+      case StepKind::reduce_all:
+        return reduce_all(m, step);
+      case StepKind::signal:
+        return signal(m, step);
+      case StepKind::wait_flag:
+        return wait_flag(m, step);
     }
     return fail(m, "unknown step");
   }
@@ -521,8 +453,8 @@ class Checker {
   }
 
   void add_pending(size_t m, uint32_t post, bool is_send, const Region& region) {
-    members_[m].pending.push_back({post, is_send, home_of(m, region.buffer), region.offset_elems,
-                                   region.offset_elems + region.count_elems});
+    members_[m].pending.push_back(
+        {post, is_send, home_of(m, region.buffer), region.offset_elems, region.offset_elems + region.count_elems});
   }
 
   // The first message of a pair that is still on its way goes to the first who expects one.
@@ -609,10 +541,10 @@ class Checker {
   std::vector<std::deque<Message>> messages_;   // from * p + to
   std::vector<std::deque<Expected>> expected_;  // from * p + to
   std::vector<std::vector<Raised>> flags_;      // member * kFlagCount + flag
-  std::vector<std::vector<WindowByte>> windows_;
+  CheckedWindows windows_;
   std::vector<Clock> entered_at_;
   std::vector<Wanted> wanted_;
-  std::vector<std::vector<uint64_t>> trees_;    // what the first member to end has
+  std::vector<std::vector<uint64_t>> trees_;  // what the first member to end has
   std::vector<Merge> merges_;
   std::vector<Value> left_, right_;
   std::vector<std::vector<Value>> all_;

@@ -1,13 +1,13 @@
-// Runs the Schedules of all members symbolically, under a random interleaving, and says what is wrong. An element is what
-// it was made of and how it was associated; no number is touched. Pure; for tests, the simulator and tools.
+// Runs the Schedules of all members symbolically, under a random interleaving, and says what is wrong. An element is
+// what it was made of and how it was associated; no number is touched. Pure; for tests, the simulator and tools.
 //
 // It holds a lane of operations one after the other, as the executor does: members run ahead of each other, messages of
 // two members match in order, windows are used by halves in turn, flags only grow. It finds: elements that are missing,
 // reduced twice, in another order than promised or not the same everywhere; deadlocks and messages that do not match;
-// regions touched while a transfer is pending; regions beyond their buffer, steps that are too long, writes into input or
-// into the window of another; reads and writes of a window that nothing orders (by happens-before over messages and flags,
-// so whatever the interleaving); a barrier that somebody may leave too early; and wrong declarations (bytes sent, flags).
-// Thread: any (no state).   Owns: nothing.
+// regions touched while a transfer is pending; regions beyond their buffer, steps that are too long, writes into input
+// or into the window of another; reads and writes of a window that nothing orders (by happens-before over messages and
+// flags, so whatever the interleaving); a barrier that somebody may leave too early; and wrong declarations (bytes
+// sent, flags). Thread: any (no state).   Owns: nothing.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +27,17 @@ struct CheckedOperation {
 
 struct CheckOptions {
   uint64_t seed = 1;
-  bool in_place = false;     // where input and output have the same size
-  bool buffered = true;      // a send is done at once; false: only when the peer asks for it
-  size_t window_bytes = 0;   // as in Surroundings: of one half
-  bool long_steps = false;   // allow steps of more than kChunkBytes
+  bool in_place = false;    // where input and output have the same size
+  bool buffered = true;     // a send is done at once; false: only when the peer asks for it
+  size_t window_bytes = 0;  // as in Surroundings: of one half
+  bool long_steps = false;  // allow steps of more than kChunkBytes
 };
 
 struct CheckReport {
   size_t steps = 0;
   size_t messages = 0;
-  // For each operation the longest chain of messages, or hand-overs of windows, that any element of a result went through.
+  // For each operation the longest chain of messages, or hand-overs of windows, that any element of a result went
+  // through.
   std::vector<uint32_t> rounds;
 };
 

@@ -54,7 +54,9 @@ struct Mutation {
   bool (*apply)(Step& step, int members);
 };
 
-Region* first_region(Step& step) { return step.dst.count_elems > 0 ? &step.dst : step.src.count_elems > 0 ? &step.src : nullptr; }
+Region* first_region(Step& step) {
+  return step.dst.count_elems > 0 ? &step.dst : step.src.count_elems > 0 ? &step.src : nullptr;
+}
 
 const std::vector<Mutation>& mutations() {
   static const std::vector<Mutation> kMutations = {

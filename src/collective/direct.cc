@@ -1,13 +1,13 @@
 // direct allreduce and reducescatter: everybody sends each owner its part of the input, in the narrow type; the owner
 // evaluates the canonical tree over all p in one pass, rounds once, and (allreduce) sends the result to all. Canonical.
-// Chunk by chunk: contributions run two chunks ahead of what is reduced, and (allreduce) a further one is sent to an owner
-// only when its result of an earlier chunk has come, so that private memory stays at two chunks a peer.
-// n elements of E bytes, p members, own(m) the part of member m:
+// Chunk by chunk: contributions run two chunks ahead of what is reduced, and (allreduce) a further one is sent to an
+// owner only when its result of an earlier chunk has come, so that private memory stays at two chunks a peer. n
+// elements of E bytes, p members, own(m) the part of member m:
 //   rounds  2 (reducescatter 1)
 //   sent    (n - own(me)) E, and (p - 1) own(me) E more for the result
 //   cost    2 alpha + 2 (p - 2) alpha / 4 + 2 (p - 1) o E beta (1 + (p - 2) / 64) + p o E gamma, o the largest part;
-//           reducescatter half of the first three. A quarter of alpha for a message sent beside another, and 1/64 for each
-//           further flow into one member at the same time, are assumed.
+//           reducescatter half of the first three. A quarter of alpha for a message sent beside another, and 1/64 for
+//           each further flow into one member at the same time, are assumed.
 #include "collective/builder.h"
 #include "collective/rows.h"
 

@@ -1,9 +1,9 @@
-// halving_doubling allreduce: vector halving with doubling distance, so that the canonical tree is kept, then the way back
-// in the narrow type. Canonical.
-// Members beyond a power of two are folded first, as in recursive_doubling. In round j the 2^k others split the range they
-// still share with the one at distance 2^j, give one half of their partial sums away and reduce the other. After k rounds
-// each has the result of its own n / 2^k elements; the rounds are walked back, now receiving what was given away.
-// n elements, E bytes each, A in the accumulator type, p = 2^k + r; f = 1 - 1 / 2^k:
+// halving_doubling allreduce: vector halving with doubling distance, so that the canonical tree is kept, then the way
+// back in the narrow type. Canonical. Members beyond a power of two are folded first, as in recursive_doubling. In
+// round j the 2^k others split the range they still share with the one at distance 2^j, give one half of their partial
+// sums away and reduce the other. After k rounds each has the result of its own n / 2^k elements; the rounds are walked
+// back, now receiving what was given away. n elements, E bytes each, A in the accumulator type, p = 2^k + r; f = 1 - 1
+// / 2^k:
 //   rounds  2k, and 2 more if r > 0
 //   sent    f n (A + E) to within k elements; and n * E more by who took a fold, n * A in all by who gave
 //   cost    2 (k + [r > 0]) alpha + f n (A (beta + gamma) + E beta) + [r > 0] (n A (beta + gamma) + n E beta)

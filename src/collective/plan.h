@@ -28,7 +28,8 @@ inline constexpr LinkCosts kTcpLink{26e-6, 1 / 1.15e9, 1 / 30e9};
 // Messages through a ring in shared memory: two hand-overs of 0.28 us and framing; one copy in, one out, peer-written
 // data at 6-20 GB/s.
 inline constexpr LinkCosts kShmLink{1e-6, 1 / 6e9, 1 / 30e9};
-// A window: a line handed over in 0.28 us, data of a peer's cache read at 19.7 GB/s, copied or added in cache at 50 GB/s.
+// A window: a line handed over in 0.28 us, data of a peer's cache read at 19.7 GB/s, copied or added in cache at 50
+// GB/s.
 inline constexpr LinkCosts kWindowLink{0.28e-6, 1 / 19.7e9, 1 / 50e9};
 
 // What the selector knows of the way between the members; equal on all of them.
@@ -55,8 +56,8 @@ struct Problem {
   int member_count = 1;
   int me = 0;
   int root = 0;
-  size_t count_elems = 0;            // allreduce, broadcast: all; reducescatter: all of the input
-  std::vector<size_t> counts;        // as in Batch::counts
+  size_t count_elems = 0;      // allreduce, broadcast: all; reducescatter: all of the input
+  std::vector<size_t> counts;  // as in Batch::counts
   static Problem of(const Batch& batch);
 };
 
@@ -64,7 +65,7 @@ struct Problem {
 struct Algorithm {
   std::string_view name;
   OpKind kind;
-  bool canonical;                    // evaluates the canonical tree (true where nothing is reduced)
+  bool canonical;  // evaluates the canonical tree (true where nothing is reduced)
   bool needs_windows;
   // Whether it can do this problem here at all.
   bool (*fits)(const Problem&, const Surroundings&);
@@ -76,8 +77,8 @@ struct Algorithm {
 // The table, in one place (algorithms.cc); order breaks ties.
 const std::vector<Algorithm>& algorithms();
 
-// The cheapest that fits; the same on all members. `unsupported` if force_algorithm names none that fits; the text lists
-// those that do. With one member there is nothing to force.
+// The cheapest that fits; the same on all members. `unsupported` if force_algorithm names none that fits; the text
+// lists those that do. With one member there is nothing to force.
 Result<const Algorithm*> select(const Problem& problem, const Surroundings& surroundings);
 // Why: one line for each algorithm of the kind, with its cost or the reason it does not fit.
 std::string explain(const Problem& problem, const Surroundings& surroundings);

@@ -1,9 +1,9 @@
-// ring allreduce, reducescatter and allgather, pipelined. Not canonical where it reduces: the order depends on the element.
-// Everybody sends to the next member only. Part q starts at member q as raw input, grows by one contribution a step
-// (partial sums in the accumulator type), is finished by the last one, and then walks round once more in the narrow type.
-// (reducescatter: it starts at q + 1 and ends at q.) Steps run chunk by chunk, at most kAhead chunks ahead of what has been
-// received; a part has two chunks or more unless it is small, so at least two are in flight.
-// p members, parts of n elements, E bytes each, A in the accumulator type:
+// ring allreduce, reducescatter and allgather, pipelined. Not canonical where it reduces: the order depends on the
+// element. Everybody sends to the next member only. Part q starts at member q as raw input, grows by one contribution a
+// step (partial sums in the accumulator type), is finished by the last one, and then walks round once more in the
+// narrow type. (reducescatter: it starts at q + 1 and ends at q.) Steps run chunk by chunk, at most kAhead chunks ahead
+// of what has been received; a part has two chunks or more unless it is small, so at least two are in flight. p
+// members, parts of n elements, E bytes each, A in the accumulator type:
 //   rounds  2 (p - 1); reducescatter and allgather p - 1
 //   sent    E for each element of the first part, A for the p - 2 partial ones, E for the p - 1 results;
 //           reducescatter: without the results; allgather: all parts but that of the next member

@@ -31,7 +31,8 @@ class ScatterAllgather {
         received_(parts_.size() * chunk_count_, kNoPost) {}
 
   Schedule plan() && {
-    // Every transfer into output has its own place, so all are expected at once: those of the tree, then those of the ring.
+    // Every transfer into output has its own place, so all are expected at once: those of the tree, then those of the
+    // ring.
     if (tree_.parent >= 0) {
       for_parts(tree_.me, [&](int part) { expect(tree_.parent, part); });
       for_ring(tree_.me, [&](int part) { expect(ring_before(), part); });
@@ -55,9 +56,7 @@ class ScatterAllgather {
  private:
   int ring_after() const { return (tree_.me + 1) % tree_.member_count; }
   int ring_before() const { return tree_.me - 1; }
-  bool has_from_tree(int member, int part) const {
-    return part >= member && part < member + tree_.subtree_of(member);
-  }
+  bool has_from_tree(int member, int part) const { return part >= member && part < member + tree_.subtree_of(member); }
 
   // The parts that a member has from the tree.
   template <typename F>

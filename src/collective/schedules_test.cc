@@ -49,7 +49,8 @@ size_t binomial_children(size_t v, size_t p) {
 
 Expectation expected_for(const Algorithm& algorithm, const Problem& problem, size_t me) {
   const auto p = static_cast<size_t>(problem.member_count);
-  const size_t n = problem.count_elems, narrow = bytes_of(problem.dtype), wide = bytes_of(accumulator_of(problem.dtype));
+  const size_t n = problem.count_elems, narrow = bytes_of(problem.dtype),
+               wide = bytes_of(accumulator_of(problem.dtype));
   const size_t folded = p - power_below(p);
   const uint32_t k = log2_below(p);
   const bool takes = me < 2 * folded && me % 2 == 0, gives = me < 2 * folded && me % 2 == 1;
@@ -129,10 +130,10 @@ void expect_sound(const Algorithm& algorithm, const Problem& problem, const Surr
                   const CheckOptions& options, Tally& tally) {
   const CheckedOperation operation = plan_all(algorithm, problem, surroundings);
   const std::string what =
-      text(algorithm.name, ' ', algorithm.kind, ", p = ", problem.member_count, ", n = ", problem.count_elems, ", counts ",
-           problem.counts.size() < 20 ? problem.counts : std::vector<size_t>{}, ", root ", problem.root, ", ",
-           name_of(problem.dtype), ", chunk ", surroundings.chunk_elems, ", in place ", options.in_place, ", buffered ",
-           options.buffered, ", seed ", options.seed);
+      text(algorithm.name, ' ', algorithm.kind, ", p = ", problem.member_count, ", n = ", problem.count_elems,
+           ", counts ", problem.counts.size() < 20 ? problem.counts : std::vector<size_t>{}, ", root ", problem.root,
+           ", ", name_of(problem.dtype), ", chunk ", surroundings.chunk_elems, ", in place ", options.in_place,
+           ", buffered ", options.buffered, ", seed ", options.seed);
   const Result<CheckReport> report = check({&operation, 1}, options);
   ASSERT_TRUE(report.ok()) << what << "\n" << report.status().text();
   const uint32_t measured = report.value().rounds[0];
@@ -256,8 +257,8 @@ TEST(Schedules, BarrierIsSoundForEveryAlgorithmAndSize) { check_kind(OpKind::bar
 TEST(Schedules, ThoseWithFewMessagesAreSoundForAThousandMembers) {
   Tally tally;
   for (const Algorithm& algorithm : algorithms()) {
-    if (algorithm.name != "recursive_doubling" && algorithm.name != "halving_doubling" && algorithm.name != "binomial" &&
-        algorithm.name != "dissemination") {
+    if (algorithm.name != "recursive_doubling" && algorithm.name != "halving_doubling" &&
+        algorithm.name != "binomial" && algorithm.name != "dissemination") {
       continue;
     }
     Problem problem;

@@ -72,7 +72,8 @@ std::string explain(const Problem& problem, const Surroundings& surroundings) {
       lines += "does not fit this count or number of members";
     } else {
       lines += text(algorithm.cost(problem, surroundings) * 1e6, " us expected");
-      if (!is_chosen && !surroundings.force_algorithm.empty()) lines += text(", but ", surroundings.force_algorithm, " is forced");
+      if (!is_chosen && !surroundings.force_algorithm.empty())
+        lines += text(", but ", surroundings.force_algorithm, " is forced");
     }
     lines += '\n';
   }

@@ -92,7 +92,8 @@ TEST(Select, ListsWhatFitsWhenTheForcedOneDoesNot) {
   surroundings.force_algorithm = "rign";
   const Result<const Algorithm*> unknown = select(allreduce_of(3, 1000), surroundings);
   EXPECT_EQ(unknown.status().code(), Code::unsupported);
-  EXPECT_THAT(unknown.status().text(), HasSubstr("\"rign\"; those that can are [recursive_doubling, halving_doubling, direct, ring]"));
+  EXPECT_THAT(unknown.status().text(),
+              HasSubstr("\"rign\"; those that can are [recursive_doubling, halving_doubling, direct, ring]"));
   surroundings.force_algorithm = "shm_owner";
   EXPECT_THAT(select(allreduce_of(3, 1000), surroundings).status().text(),
               HasSubstr("\"shm_owner\" that can do this here"));
@@ -153,9 +154,11 @@ TEST(Plan, IsCheapForALargeTensor) {
     for (int i = 0; i < 3; ++i) {
       const auto start = std::chrono::steady_clock::now();
       steps = algorithm.plan(problem, one_machine()).steps.size();
-      best_ms = std::min(best_ms, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+      best_ms = std::min(best_ms,
+                         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     }
-    std::cout << "planned 128 MiB for 8 members by " << algorithm.name << ": " << steps << " steps in " << best_ms << " ms\n";
+    std::cout << "planned 128 MiB for 8 members by " << algorithm.name << ": " << steps << " steps in " << best_ms
+              << " ms\n";
     EXPECT_LT(best_ms, 100) << algorithm.name;
   }
 }

@@ -1,7 +1,6 @@
 // shm_everyone and shm_inline allreduce: each member copies its input into its window, a chunk at a time, and everybody
-// reduces all windows. Canonical. shm_inline is the same for one chunk that fits the line of the tiny path; execute has a
-// hand-written form of it with the same result.
-// n elements of E bytes, p members, c chunks:
+// reduces all windows. Canonical. shm_inline is the same for one chunk that fits the line of the tiny path; execute has
+// a hand-written form of it with the same result. n elements of E bytes, p members, c chunks:
 //   rounds  1 (hand-overs; no messages)
 //   sent    0
 //   cost    c h + n E (gamma + (p - 1) (beta + gamma)), h one hand-over: alpha (1 + (p - 2) / 4); costs of windows.
@@ -21,8 +20,7 @@ double cost(const Problem& problem, const Surroundings& surroundings) {
   const double others = problem.member_count - 1;
   const auto chunks = static_cast<double>(chunks_in(problem.count_elems, Slots(problem, surroundings).elems));
   const auto bytes = static_cast<double>(problem.count_elems * bytes_of(problem.dtype));
-  return chunks * hand_over_seconds(problem, surroundings) +
-         bytes * (link.gamma + others * (link.beta + link.gamma));
+  return chunks * hand_over_seconds(problem, surroundings) + bytes * (link.gamma + others * (link.beta + link.gamma));
 }
 
 Schedule plan_named(std::string_view name, const Problem& problem, const Surroundings& surroundings) {

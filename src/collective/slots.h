@@ -1,7 +1,7 @@
 // The slots of a window, as the shared-memory algorithms use them in turn. Private to this room.
 //
-// Each member fills its slot of chunk c before it works on chunk c - 1 (so that nobody waits for who is a little late), and
-// raises flag `kFilled` to c + 1. With four slots nothing else is needed to know that a slot may be written again:
+// Each member fills its slot of chunk c before it works on chunk c - 1 (so that nobody waits for who is a little late),
+// and raises flag `kFilled` to c + 1. With four slots nothing else is needed to know that a slot may be written again:
 // filling chunk c comes after working on c - 2, which waited until all had filled c - 2, which they did after working
 // on c - 4, the last chunk of this slot. (shm_owner.cc has a chain of its own.)
 // Thread: any (values).

@@ -86,27 +86,35 @@ Value Wanted::of(int member, size_t e) const {
 size_t input_count(const Problem& problem, int member) {
   const auto me = static_cast<size_t>(member), members = static_cast<size_t>(problem.member_count);
   switch (problem.kind) {
-    case OpKind::allgather: return problem.counts[me];
-    case OpKind::reducescatter: return sum_before(problem.counts, members);
+    case OpKind::allgather:
+      return problem.counts[me];
+    case OpKind::reducescatter:
+      return sum_before(problem.counts, members);
     case OpKind::alltoall:
       return sum_before(problem.counts, (me + 1) * members) - sum_before(problem.counts, me * members);
-    case OpKind::barrier: return 0;
-    default: return problem.count_elems;
+    case OpKind::barrier:
+      return 0;
+    default:
+      return problem.count_elems;
   }
 }
 
 size_t output_count(const Problem& problem, int member) {
   const auto me = static_cast<size_t>(member), members = static_cast<size_t>(problem.member_count);
   switch (problem.kind) {
-    case OpKind::allgather: return sum_before(problem.counts, members);
-    case OpKind::reducescatter: return problem.counts[me];
+    case OpKind::allgather:
+      return sum_before(problem.counts, members);
+    case OpKind::reducescatter:
+      return problem.counts[me];
     case OpKind::alltoall: {
       size_t count = 0;
       for (size_t source = 0; source < members; ++source) count += problem.counts[source * members + me];
       return count;
     }
-    case OpKind::barrier: return 0;
-    default: return problem.count_elems;
+    case OpKind::barrier:
+      return 0;
+    default:
+      return problem.count_elems;
   }
 }
 
