@@ -35,13 +35,13 @@ OPS_HEAD = """
 """
 
 TAIL = """
-- **Order.** The association is the fold tree over the ranks, lower rank on the left: of p ranks the first 2·(p − 2^k) become
+- **Order.** The association is the fold tree over the ranks, lower rank on the left: of p ranks the first 2·(p - 2^k) become
   one each, pair by pair, then the 2^k that are left are combined as a perfect binary tree (2^k is the largest power of two up
   to p). Every canonical algorithm, on every transport and every instruction set, gives these bits.
 - **Rounding.** To nearest, ties to even, denormals kept, whatever the calling thread has set. No fused multiply-add. Division
   by the divisor, not multiplication by its reciprocal.
 - **NaN.** What an operation makes of a NaN, or makes a NaN of, is the one quiet NaN of the type (positive, no payload), so the
-  order of operands never shows. min and max give NaN if any rank has one. −0 is less than +0. So min and max are the same bits
+  order of operands never shows. min and max give NaN if any rank has one. -0 is less than +0. So min and max are the same bits
   in any order.
 - **Integers.** Sums and products wrap. prescale · x and postscale · x are computed in double and cut toward zero; what does
   not fit becomes the nearest value of the type. An average is cut toward zero too, as Horovod's is; with
