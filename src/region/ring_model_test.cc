@@ -1,7 +1,7 @@
 // The ring of ring.h with two cells, and the two-slot exchange of the windows' lines, step by step.
 #include <gtest/gtest.h>
 
-#include "region/model_check.h"
+#include "region/model_check_for_test.h"
 
 namespace halay::region {
 namespace {

@@ -1,7 +1,7 @@
 // The sleep and wake protocol of sleep.h, step by step, on processors with store buffers.
 #include <gtest/gtest.h>
 
-#include "region/model_check.h"
+#include "region/model_check_for_test.h"
 
 namespace halay::region {
 namespace {

@@ -1,5 +1,5 @@
 // Explores every order in which a few processes can take their steps; for the model tests of the shared-memory protocols.
-// Test code only.   Thread: any (no state).
+// Thread: any (no state).
 #pragma once
 
 #include <array>
