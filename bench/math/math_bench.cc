@@ -1,5 +1,6 @@
-// How fast the kernels are beside what memory allows: `copy` is the bound (one read, one write), every other line says its
-// bytes as read plus written, so that rates compare. Run: build/bench/bench/math/math_bench [--benchmark_filter=float32]
+// How fast the kernels are beside what memory allows: `copy` is the bound (one read, one write), every other line says
+// its bytes as read plus written, so that rates compare. Run: build/bench/bench/math/math_bench
+// [--benchmark_filter=float32]
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -57,7 +58,8 @@ void reduce_all_case(benchmark::State& state, const Case& what) {
 }
 
 void add(const std::string& name, const Case& what) {
-  auto* const added = benchmark::RegisterBenchmark(name.c_str(), [what](benchmark::State& s) { reduce_all_case(s, what); });
+  auto* const added =
+      benchmark::RegisterBenchmark(name.c_str(), [what](benchmark::State& s) { reduce_all_case(s, what); });
   for (const int64_t size : kSizes) added->Arg(size);
 }
 
@@ -71,7 +73,8 @@ void add_all() {
   for (size_t i = 0; usable.tables[i] != nullptr; ++i) {
     const KernelTable* const table = usable.tables[i];
     const std::string set = std::string("/") + table->name;
-    for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32, DType::int64}) {
+    for (const DType dtype :
+         {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32, DType::int64}) {
       const std::string name(name_of(dtype));
       add(name + "/sum/2" + set, {table, dtype, ReduceOp::sum, 2, 1, Stores::cached});
       add(name + "/average/2" + set, {table, dtype, ReduceOp::sum, 2, 2, Stores::cached});
