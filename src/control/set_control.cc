@@ -148,11 +148,11 @@ Status SetControl::receive(int member, std::span<const std::byte> message, Time 
   return told;
 }
 
-void SetControl::leave(int member, const Status& why, Time now) {
+void SetControl::leave(int member, const Status& why, Time /*now*/) {
   State& s = *state_;
   s.heard = true;
   if (s.decider) {
-    s.decider->leave(member, why, now);
+    s.decider->leave(member, why);
   } else if (member == 0) {
     s.asker.end(why);
   }
@@ -174,7 +174,7 @@ void SetControl::step(Time now) {
 
 Time SetControl::next_deadline() const {
   const State& s = *state_;
-  if (s.heard || s.asker.has_news()) return Time{};
+  if (s.heard || s.asker.has_news() || (s.status.ok() && s.asker.status().ok() && s.asker.has_list())) return Time{};
   return s.decider ? s.decider->next_deadline() : s.status.ok() ? s.answer_due() : Time::never();
 }
 

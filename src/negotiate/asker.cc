@@ -60,7 +60,7 @@ const DecisionList* Asker::failed_list() {
     tickets.push_back(ticket);
   };
   while (Slot* slot = pending_.front()) {
-    add(slot->name, OpKind::allreduce, answer(*slot));
+    add(slot->name, slot->kind, answer(*slot));
     if (!slot->known) slots_.erase(static_cast<uint32_t>(slot->name));
   }
   for (const Held& held : std::exchange(held_, {})) add(held.request.name, held.request.kind, held.ticket);
@@ -95,6 +95,7 @@ void Asker::ask(Ticket ticket, const Request& request, bool urgent, Time now) {
   HALAY_ASSERT(!slot.pending);
   slot.pending = true;
   slot.ticket = ticket;
+  slot.kind = request.kind;
   slot.since = now;
   slot.rows = request.shape.dim_count() > 0 ? request.shape[0] : 0;
   pending_.push_back(slot);

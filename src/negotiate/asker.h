@@ -46,6 +46,9 @@ class Asker {
   // A list that is not used any more, for its memory; null if there is none.
   std::unique_ptr<ListMessage> take_spare();
 
+  // Whether next_list() has something to give.
+  bool has_list() const { return queue_head_ < queue_.size() || (!ended_.ok() && undecided() > 0); }
+
   const Status& status() const { return status_; }
   size_t undecided() const { return undecided_ + held_.size() + (join_ticket_ != Ticket::none ? 1 : 0); }
   uint64_t applied() const { return applied_; }
@@ -63,6 +66,7 @@ class Asker {
   };
   struct Slot {
     NameId name{};
+    OpKind kind = OpKind::allreduce;  // of what was asked for
     std::unique_ptr<Known> known;
     Ticket ticket = Ticket::none;
     bool pending = false;

@@ -32,7 +32,6 @@ Status Decider::hear(int member, const Announcement& news, Time now) {
   // A group comes in one announcement: so it is judged when all of it has been heard.
   for (Entry* entry : completed_) complete(*entry, now);
   completed_.clear();
-  fail_for_gone(now);
   // Only now: a repeat in this announcement may have been asked for before its eviction was applied.
   prune_retired();
   return {};
@@ -73,7 +72,7 @@ Status Decider::add_asker(Entry& entry, int member, NameId group, uint32_t group
     return Status::internal(text("rank ", options_.ranks[index], " asks for ", names_.text(entry.name), " in ",
                                  options_.label, " after it has joined"));
   }
-  if (entry.asked.test(member) || entry.ready) {
+  if (entry.asked.test(member)) {
     return Status::internal(
         text("rank ", options_.ranks[index], " asks twice for ", names_.text(entry.name), " in ", options_.label));
   }
@@ -90,7 +89,8 @@ Status Decider::add_asker(Entry& entry, int member, NameId group, uint32_t group
   peer.heard = true;
   peer.last_asked = entry.name;
   peer.last_asked_at = now;
-  if (is_complete(entry)) completed_.push_back(&entry);
+  // One that has failed already fails for this member too.
+  if (!entry.ready && is_complete(entry)) completed_.push_back(&entry);
   return {};
 }
 
@@ -242,17 +242,15 @@ void Decider::fail_alone(Entry& entry, const Status& status, Time now) {
   entry.fresh->decision.name = entry.name;
   entry.fresh->decision.kind = kind;
   entry.fresh->decision.status = status;
-  entry.fresh->asked = entry.asked.members();
   entry.bytes = 0;
   close_now_ = true;
   make_ready(entry, now);
 }
 
-void Decider::leave(int member, const Status& why, Time now) {
+void Decider::leave(int member, const Status& why) {
   if (gone_.empty()) gone_why_ = why;
   gone_.set(member);
   peers_[static_cast<size_t>(member)].applied = UINT64_MAX;  // it needs nothing that is kept for the slowest
-  fail_for_gone(now);
 }
 
 // Who has left asks for nothing more; who has joined and left is not needed.

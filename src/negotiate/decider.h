@@ -38,8 +38,8 @@ class Decider {
 
   // `internal`: this cannot have come from a member that follows the protocol.
   Status hear(int member, const Announcement& news, Time now);
-  // The member ended normally: what it has not asked for fails with `why`, now and later.
-  void leave(int member, const Status& why, Time now);
+  // The member ended normally: what it has not asked for fails with `why`, at the next step and later.
+  void leave(int member, const Status& why);
   // Closes lists that are due, warns of stalls, fails what is over its deadline.
   void step(Time now);
   // When step() has something to do although nothing is heard.
@@ -89,7 +89,8 @@ class Decider {
 
   void check_stalls(Time now);
   void check_deadlines(Time now);
-  void check_join_deadline(Time now);
+  void check_join(Time now);
+  void fail_join(Status why, Time now);
   Time stall_warning_at() const;
   Time join_deadline() const;
   std::string missing_text(const Entry& entry) const;

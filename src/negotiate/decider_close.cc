@@ -8,12 +8,10 @@ namespace halay::negotiate {
 
 void Decider::step(Time now) {
   check_deadlines(now);
-  check_join_deadline(now);
-  if (joined_.count() == set_size_) {
-    end_join(now);
-  } else if (due(now)) {
-    close(now);
-  }
+  check_join(now);
+  if (joined_.count() == set_size_) end_join(now);
+  fail_for_gone(now);
+  if (due(now)) close(now);
   check_stalls(now);
 }
 
@@ -93,6 +91,7 @@ void Decider::emit(Entry& entry, ListMessage& list) {
   }
   Decision& decision = entry.fresh->decision;
   const bool failed = !decision.status.ok();
+  if (failed) entry.fresh->asked = entry.asked.members();
   if (!failed && entry.cache_id == 0) assign_cache_id(entry, list);
   if (!failed && entry.cache_id != 0) {
     decision.cache_id = entry.cache_id;

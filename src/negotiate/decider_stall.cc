@@ -26,19 +26,30 @@ void Decider::check_deadlines(Time now) {
   for (const auto& [entry, status] : expired) fail(*entry, status, now);
 }
 
-void Decider::check_join_deadline(Time now) {
+void Decider::check_join(Time now) {
+  if (joined_.empty()) return;
+  for (int member = 0; member < set_size_; ++member) {
+    if (!gone_.test(member) || joined_.test(member)) continue;
+    return fail_join(Status(gone_why_.code(), text("join needs it: ", gone_why_.text()), gone_why_.culprit()), now);
+  }
   if (now < join_deadline()) return;
-  close(now);
-  FreshDecision failed;
-  failed.decision.kind = OpKind::join;
   MemberSet others(set_size_);
   for (int member = 0; member < set_size_; ++member) {
     if (!joined_.test(member)) others.set(member);
   }
-  failed.decision.status =
+  fail_join(
       Status::stalled(text("join is stalled in ", options_.label, ": nothing was decided for ",
                            seconds_text(std::max(joined_since_, last_close_at_), now), ", and ",
-                           ranks_text(others.members(), options_.ranks), " did not join", others_text(others, now)));
+                           ranks_text(others.members(), options_.ranks), " did not join", others_text(others, now))),
+      now);
+}
+
+// What could be done without those that had joined is decided first.
+void Decider::fail_join(Status why, Time now) {
+  close(now);
+  FreshDecision failed;
+  failed.decision.kind = OpKind::join;
+  failed.decision.status = std::move(why);
   failed.asked = joined_.members();
   ListMessage& list = new_list(now);
   list.items.push_back({ListItemKind::failed, 0});

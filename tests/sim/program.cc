@@ -224,6 +224,10 @@ Program make_program(uint64_t seed) {
     program.silent_rank = static_cast<int>(random.between(0, program.world_size - 1));
     program.silent_from_ms = random.between(0, 10);
   }
+  if (program.silent_rank < 0 && random.chance(15)) {
+    program.leaving_rank = static_cast<int>(random.between(0, program.world_size - 1));
+    program.leaving_at_us = random.between(0, 20) * random.pick(std::vector<int64_t>{10, 300, 5000});
+  }
   const int set_count = static_cast<int>(random.between(1, 3));
   const bool with_stalls = random.chance(20);
   for (int i = 0; i < set_count; ++i) {

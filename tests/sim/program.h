@@ -65,6 +65,8 @@ struct Program {
   std::vector<SetProgram> sets;
   int silent_rank = -1;  // its messages are lost from silent_from_ms on
   int64_t silent_from_ms = 0;
+  int leaving_rank = -1;  // says goodbye at leaving_at_us, whatever the others still want of it
+  int64_t leaving_at_us = 0;
   int64_t delay_us_most = 1000;  // of a message
   int64_t pause_us_most = 1000;  // between actions of a rank
 };

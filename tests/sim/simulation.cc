@@ -48,9 +48,10 @@ Request local_request(const Operation& operation, size_t member, NameTable& name
 struct Simulation::Event {
   Time at;
   uint64_t order = 0;
+  EventKind kind = EventKind::turn;
   int set = 0;
   int member = 0;
-  int from = -1;  // -1: the member's own turn; -2: its deadline; else a message of that member
+  int from = -1;  // of a message or a goodbye
   std::vector<std::byte> bytes;
   bool operator<(const Event& other) const { return std::tie(other.at, other.order) < std::tie(at, order); }
 };
@@ -80,6 +81,7 @@ struct Simulation::Set {
   int index = 0;
   const SetProgram* program = nullptr;
   std::vector<Member> members;
+  bool disturbed = false;          // somebody left while others still wanted something of it
   std::vector<std::string> lists;  // what the first member saw of each list
   std::vector<std::vector<int>>
       operations;  // of each list: which operation each of its Decisions is for; -1: not known
@@ -107,15 +109,20 @@ Simulation::Simulation(const Program& program) : program_(program), random_(prog
     sets_.push_back(std::move(set));
   }
   for (const auto& set : sets_) {
-    for (const Member& member : set->members)
-      add_event(Time{random_.between(0, 100'000)}, set->index, member.index, -1, {});
+    for (const Member& member : set->members) {
+      add_event(Time{random_.between(0, 100'000)}, EventKind::turn, *set, member.index);
+    }
+  }
+  if (program.leaving_rank >= 0) {
+    add_event(Time{}.plus_us(program.leaving_at_us), EventKind::leave, *sets_[0], 0);
   }
 }
 
 Simulation::~Simulation() = default;
 
-void Simulation::add_event(Time at, int set, int member, int from, std::vector<std::byte> bytes) {
-  heap_.push_back({at, event_count_++, set, member, from, std::move(bytes)});
+void Simulation::add_event(Time at, EventKind kind, const Set& set, int member, int from,
+                           std::vector<std::byte> bytes) {
+  heap_.push_back({at, event_count_++, kind, set.index, member, from, std::move(bytes)});
   std::push_heap(heap_.begin(), heap_.end());
 }
 
@@ -135,20 +142,48 @@ Report Simulation::run() {
 }
 
 void Simulation::handle(Event& event) {
+  if (event.kind == EventKind::leave) return leave_all();
   Set& set = *sets_[static_cast<size_t>(event.set)];
   Member& member = set.members[static_cast<size_t>(event.member)];
   if (member.ended) return;
-  if (event.from == -1) {
-    act(set, member);
-  } else if (event.from >= 0) {
-    if (lost(member.rank) || lost(set.members[static_cast<size_t>(event.from)].rank)) return;
-    const Status status = member.control->receive(event.from, event.bytes, now_);
-    if (!status.ok()) return broken(set, member, status.text());
-  } else {
-    if (now_ < member.wake_at) return;
-    member.wake_at = Time::never();
+  switch (event.kind) {
+    case EventKind::turn:
+      act(set, member);
+      if (random_.chance(70)) pump(set, member);
+      return;
+    case EventKind::message: {
+      if (lost(member.rank) || lost(set.members[static_cast<size_t>(event.from)].rank)) return;
+      const Status status = member.control->receive(event.from, event.bytes, now_);
+      if (!status.ok()) return broken(set, member, status.text());
+      break;
+    }
+    case EventKind::goodbye:
+      member.control->leave(event.from, Status::peer_lost(program_.leaving_rank, "it finished"), now_);
+      break;
+    case EventKind::deadline:
+      if (now_ < member.wake_at) return;
+      member.wake_at = Time::never();
+      break;
+    case EventKind::leave:
+      break;
   }
-  if (event.from != -1 || random_.chance(70)) pump(set, member);
+  pump(set, member);
+}
+
+// The rank ends normally: everything that it has said arrives, then its goodbye, then nothing.
+void Simulation::leave_all() {
+  for (const auto& set : sets_) {
+    for (Member& member : set->members) {
+      if (member.rank != program_.leaving_rank) continue;
+      pump(*set, member);
+      member.ended = true;
+      member.open_tickets = 0;
+      for (const Member& other : set->members) {
+        if (other.rank == member.rank) continue;
+        add_event(arrival(member.rank, other.rank), EventKind::goodbye, *set, other.index, member.index);
+      }
+    }
+  }
 }
 
 bool Simulation::lost(int32_t rank) const {
@@ -175,8 +210,8 @@ void Simulation::act(Set& set, Member& member) {
   const bool blocked = member.blocked = now_ >= not_before && !may_submit(member, next, set);
   if (blocked || now_ < not_before) pump(set, member);
   if (blocked) return;
-  add_event(std::max(now_.plus_us(random_.between(0, program_.pause_us_most)), not_before), set.index, member.index, -1,
-            {});
+  add_event(std::max(now_.plus_us(random_.between(0, program_.pause_us_most)), not_before), EventKind::turn, set,
+            member.index);
 }
 
 void Simulation::submit(Set& set, Member& member, const Action& action) {
@@ -218,16 +253,21 @@ void Simulation::pump(Set& set, Member& member) {
   const Time wake = member.control->next_deadline();
   if (wake == Time::never() || wake >= member.wake_at) return;
   member.wake_at = wake;
-  add_event(wake, set.index, member.index, -2, {});
+  add_event(wake, EventKind::deadline, set, member.index);
+}
+
+// Late, but after all that went between these two before.
+Time Simulation::arrival(int32_t from, int32_t to) {
+  Time& last = last_arrival_[{from, to}];
+  last = std::max(last, now_.plus_us(random_.between(0, program_.delay_us_most)));
+  return last;
 }
 
 void Simulation::send(Set& set, Member& member) {
   for (control::Outgoing& message : member.control->outgoing()) {
-    const int32_t to = set.members[static_cast<size_t>(message.member)].rank;
-    Time& last = last_arrival_[{member.rank, to}];
-    const Time arrival = std::max(last, now_.plus_us(random_.between(0, program_.delay_us_most)));
-    last = arrival;
-    if (!lost(member.rank)) add_event(arrival, set.index, message.member, member.index, std::move(message.bytes));
+    const Time at = arrival(member.rank, set.members[static_cast<size_t>(message.member)].rank);
+    if (lost(member.rank)) continue;
+    add_event(at, EventKind::message, set, message.member, member.index, std::move(message.bytes));
   }
   member.control->outgoing().clear();
 }
@@ -241,6 +281,11 @@ void Simulation::take_lists(Set& set, Member& member) {
 
 void Simulation::take_one(Set& set, Member& member, const DecisionList& list) {
   const size_t p = set.members.size();
+  if (list.number == 0) {  // its decider has left
+    set.disturbed = true;
+    for (size_t i = 0; i < list.decided.size(); ++i) check_decided(set, member, list, i);
+    return;
+  }
   if (list.number != ++member.lists_done) return broken(set, member, text("list ", list.number, " is not the next"));
   const std::string shared = shared_text(list, *member.names, static_cast<int>(p), member.index);
   if (set.lists.size() < list.number) {
@@ -267,14 +312,16 @@ void Simulation::check_decided(Set& set, Member& member, const DecisionList& lis
   submitted.done = true;
   --member.open_tickets;
   if (!decision->status.ok()) ++report_.failed_tickets;
+  if (program_.leaving_rank >= 0 && decision->status.code() == Code::peer_lost) set.disturbed = true;
   if (std::exchange(member.blocked, false)) {
-    add_event(now_.plus_us(random_.between(0, program_.pause_us_most)), set.index, member.index, -1, {});
+    add_event(now_.plus_us(random_.between(0, program_.pause_us_most)), EventKind::turn, set, member.index);
   }
   if (submitted.operation < 0) {
     member.in_join = false;
     ++member.joins_done;
     if (decision->kind != OpKind::join) broken(set, member, "has a join that ended as something else");
-    if (!decision->status.ok() && program_.silent_rank < 0) broken(set, member, decision->status.text());
+    if (!decision->status.ok() && program_.silent_rank < 0 && !set.disturbed)
+      broken(set, member, decision->status.text());
     return;
   }
   const Operation& operation = set.program->operations[static_cast<size_t>(submitted.operation)];
@@ -283,7 +330,7 @@ void Simulation::check_decided(Set& set, Member& member, const DecisionList& lis
   if (member.names->text(decision->name) != operation.name) return broken(set, member, "got another name");
   // Where messages are lost, operations fail on some, and later ones may meet an earlier round: that is the program's
   // fault.
-  if (program_.silent_rank >= 0) return;
+  if (program_.silent_rank >= 0 || set.disturbed) return;
   // All members must mean the same operation.
   int& meant = set.operations[list.number - 1][index];
   if (meant < 0) meant = submitted.operation;
@@ -332,7 +379,7 @@ void Simulation::check_end() {
       if (!member.ended && member.next_action < set->program->actions[static_cast<size_t>(member.index)].size()) {
         return broken(*set, member, "did not come to its end");
       }
-      if (program_.silent_rank < 0 && member.lists_done != set->lists.size()) {
+      if (program_.silent_rank < 0 && !member.ended && member.lists_done != set->lists.size()) {
         return broken(*set, member, "did not see all lists");
       }
       const control::Counters& counters = member.control->counters();

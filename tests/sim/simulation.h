@@ -38,8 +38,9 @@ class Simulation {
   struct Member;
   struct Set;
   struct Event;
+  enum class EventKind : uint8_t { turn, deadline, message, goodbye, leave };
 
-  void add_event(Time at, int set, int member, int from, std::vector<std::byte> bytes);
+  void add_event(Time at, EventKind kind, const Set& set, int member, int from = -1, std::vector<std::byte> bytes = {});
   void handle(Event& event);
   void act(Set& set, Member& member);
   bool may_submit(const Member& member, const Action& action, const Set& set) const;
@@ -50,6 +51,8 @@ class Simulation {
   void take_one(Set& set, Member& member, const DecisionList& list);
   void check_decided(Set& set, Member& member, const DecisionList& list, size_t index);
   void check_end();
+  void leave_all();
+  Time arrival(int32_t from, int32_t to);
   void give_up(Set& set, Member& member);
   bool lost(int32_t rank) const;
   void broken(const Set& set, const Member& member, const std::string& what);
