@@ -135,7 +135,6 @@ Status RawCommunicator::allreduce(const void* input, void* output, size_t count_
   spec.lane = kLane;
   spec.flag_base = flag_base_;
   spec.window_offset_bytes = (window_number_ & 1) * (fabric_.window_bytes() / 2);
-  spec.message_bytes = size_bytes;
   run_.start(spec);
   algorithm_ = schedule.algorithm;
   return run();

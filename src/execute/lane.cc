@@ -229,7 +229,6 @@ void Lane::begin_run(Time now) {
   spec.lane = spec_.lane;
   spec.flag_base = flag_base_;
   spec.window_offset_bytes = (window_number_ & 1) * (shared_.fabric.window_bytes() / 2);
-  spec.message_bytes = user_output_.size_bytes();
   spec.announce_to = &shared_.fabric;
   run_.start(spec);
   phase_ = Phase::run;
@@ -249,13 +248,12 @@ void Lane::after_run(Time now) {
 }
 
 Outcome Lane::advance_copy(const Extent& to, const Extent& from, size_t& budget) {
-  const math::Stores stores = math::stores_for(to.size_bytes());
   while (copied_bytes_ < to.size_bytes()) {
     if (budget == 0) return Outcome::working;
     const std::span<const std::byte> source = from.from(copied_bytes_);
     const std::span<std::byte> target = to.from(copied_bytes_);
     const size_t count = std::min({source.size(), target.size(), kCopyBytes});
-    math::copy(target.data(), source.data(), count, stores);
+    math::copy(target.data(), source.data(), count);
     copied_bytes_ += count;
     budget -= std::min(budget, count);
   }

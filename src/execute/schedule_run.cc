@@ -10,7 +10,6 @@ void ScheduleRun::start(const Spec& spec) {
   next_ = 0;
   width_ = bytes_of(spec.arithmetic.dtype);
   acc_width_ = bytes_of(accumulator_of(spec.arithmetic.dtype));
-  stores_ = math::stores_for(spec.message_bytes);
   transfers_.assign(spec.schedule->steps.size(), {});
 }
 
@@ -115,7 +114,7 @@ void ScheduleRun::copy(const Step& step) {
     n = count - done;
     const std::byte* src = run_at(step.src, done, n);
     std::byte* dst = run_at(step.dst, done, n);
-    if (dst != src) math::copy(dst, src, n * width_, stores_);
+    if (dst != src) math::copy(dst, src, n * width_);
   }
 }
 
@@ -160,7 +159,7 @@ void ScheduleRun::reduce_all(const Step& step) {
     n = count - done;
     std::byte* dst = run_at(step.dst, done, n);
     for (size_t i = 0; i < regions.size(); ++i) sources_[i] = run_at(regions[i], done, n);
-    math::reduce_all(arithmetic.dtype, arithmetic.op, dst, sources_.data(), sources_.size(), n, arithmetic.scale, stores_);
+    math::reduce_all(arithmetic.dtype, arithmetic.op, dst, sources_.data(), sources_.size(), n, arithmetic.scale);
   }
 }
 

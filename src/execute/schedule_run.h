@@ -47,7 +47,6 @@ class ScheduleRun {
     uint64_t lane = 0;
     uint64_t flag_base = 0;
     size_t window_offset_bytes = 0;  // of the half that it uses
-    size_t message_bytes = 0;  // of the whole operation: chooses how results are stored
     transport::Fabric* announce_to = nullptr;
   };
 
@@ -79,7 +78,6 @@ class ScheduleRun {
   Spec spec_;
   size_t next_ = 0;
   size_t width_ = 0, acc_width_ = 0;
-  math::Stores stores_ = math::Stores::cached;
   std::vector<transport::Transfer> transfers_;  // by step index; only posting steps use theirs
   std::vector<const void*> sources_;
 };
