@@ -2,12 +2,16 @@
 // what it was made of and how it was associated; no number is touched. Pure; for tests, the simulator and tools.
 //
 // It holds a lane of operations one after the other, as the executor does: members run ahead of each other, messages of
-// two members match in order, windows are used by halves in turn, flags only grow. It finds: elements that are missing,
-// reduced twice, in another order than promised or not the same everywhere; deadlocks and messages that do not match;
-// regions touched while a transfer is pending; regions beyond their buffer, steps that are too long, writes into input
-// or into the window of another; reads and writes of a window that nothing orders (by happens-before over messages and
-// flags, so whatever the interleaving); a barrier that somebody may leave too early; and wrong declarations (bytes
-// sent, flags). Thread: any (no state).   Owns: nothing.
+// two members match in order, windows are used by halves in turn, flags only grow. It finds:
+// - elements that are missing, reduced twice, in another order than promised or not the same everywhere;
+// - deadlocks, messages that do not match, flags that are waited for and never raised;
+// - regions touched while a transfer is pending, regions beyond their buffer, steps that are too long, writes into
+//   input or into the window of another;
+// - reads and writes of a window that nothing orders, by happens-before over messages and flags, so whatever the
+//   interleaving; a barrier that somebody may leave too early;
+// - wrong declarations (bytes sent, flags).
+//
+// Thread: any (no state).   Owns: nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,16 @@
 // direct allreduce and reducescatter: everybody sends each owner its part of the input, in the narrow type; the owner
 // evaluates the canonical tree over all p in one pass, rounds once, and (allreduce) sends the result to all. Canonical.
+//
 // Chunk by chunk: contributions run two chunks ahead of what is reduced, and (allreduce) a further one is sent to an
-// owner only when its result of an earlier chunk has come, so that private memory stays at two chunks a peer. n
-// elements of E bytes, p members, own(m) the part of member m:
+// owner only when its result of an earlier chunk has come, so that private memory stays at two chunks a peer.
+//
+// n elements of E bytes, p members, own(m) the part of member m:
 //   rounds  2 (reducescatter 1)
 //   sent    (n - own(me)) E, and (p - 1) own(me) E more for the result
-//   cost    2 alpha + 2 (p - 2) alpha / 4 + 2 (p - 1) o E beta (1 + (p - 2) / 64) + p o E gamma, o the largest part;
-//           reducescatter half of the first three. A quarter of alpha for a message sent beside another, and 1/64 for
-//           each further flow into one member at the same time, are assumed.
+//   cost    2 alpha + 2 (p - 2) alpha / 4 + 2 (p - 1) o E beta (1 + (p - 2) / 64) + p o E gamma / c,
+//           o the largest part and c its chunks; reducescatter half of the first three. Assumed: a quarter of alpha for
+//           a message beside another, 1/64 for each further flow into one member at the same time, and that but for
+//           the last chunk adding goes on beside sending.
 #include "collective/builder.h"
 #include "collective/rows.h"
 
@@ -26,10 +29,12 @@ bool fits(const Problem& problem, const Surroundings&) { return problem.member_c
 double cost(const Problem& problem, const Surroundings& surroundings) {
   const LinkCosts& link = surroundings.link;
   const double others = problem.member_count - 1;
-  const auto owned_bytes = static_cast<double>(largest(owned_parts(problem)) * bytes_of(problem.dtype));
+  const size_t owned = largest(owned_parts(problem));
+  const auto owned_bytes = static_cast<double>(owned * bytes_of(problem.dtype));
+  const double chunks = std::max<double>(1, chunks_in(owned, chunk_elems_of(surroundings, bytes_of(problem.dtype))));
   const double half =
       link.alpha + (others - 1) * link.alpha / 4 + others * owned_bytes * link.beta * (1 + (others - 1) / 64);
-  return (problem.kind == OpKind::allreduce ? 2 : 1) * half + (others + 1) * owned_bytes * link.gamma;
+  return (problem.kind == OpKind::allreduce ? 2 : 1) * half + (others + 1) * owned_bytes * link.gamma / chunks;
 }
 
 class Direct {

@@ -1,12 +1,15 @@
 // halving_doubling allreduce: vector halving with doubling distance, so that the canonical tree is kept, then the way
-// back in the narrow type. Canonical. Members beyond a power of two are folded first, as in recursive_doubling. In
-// round j the 2^k others split the range they still share with the one at distance 2^j, give one half of their partial
-// sums away and reduce the other. After k rounds each has the result of its own n / 2^k elements; the rounds are walked
-// back, now receiving what was given away. n elements, E bytes each, A in the accumulator type, p = 2^k + r; f = 1 - 1
-// / 2^k:
+// back in the narrow type. Canonical.
+//
+// Members beyond a power of two are folded first, as in recursive_doubling. In round j the 2^k others split the range
+// they still share with the one at distance 2^j, give one half of their partial sums away and reduce the other. After k
+// rounds each has the result of its own n / 2^k elements; the rounds are walked back, receiving what was given away.
+//
+// n elements, E bytes each, A in the accumulator type, p = 2^k + r; f = 1 - 1 / 2^k:
 //   rounds  2k, and 2 more if r > 0
 //   sent    f n (A + E) to within k elements; and n * E more by who took a fold, n * A in all by who gave
-//   cost    2 (k + [r > 0]) alpha + f n (A (beta + gamma) + E beta) + [r > 0] (n A (beta + gamma) + n E beta)
+//   cost    2 (k + [r > 0]) alpha + n A gamma (loading) + f n (A (beta + gamma) + E beta)
+//           + [r > 0] (n A (beta + gamma) + n E beta)
 #include "collective/builder.h"
 #include "collective/canonical.h"
 #include "collective/rows.h"
@@ -22,7 +25,8 @@ double cost(const Problem& problem, const Surroundings& surroundings) {
   const auto narrow = static_cast<double>(problem.count_elems * bytes_of(problem.dtype));
   const auto wide = static_cast<double>(problem.count_elems * bytes_of(accumulator_of(problem.dtype)));
   const double share = 1.0 - 1.0 / fold.leaf_count;
-  double seconds = 2 * fold.rounds * link.alpha + share * (wide * (link.beta + link.gamma) + narrow * link.beta);
+  double seconds =
+      2 * fold.rounds * link.alpha + wide * link.gamma + share * (wide * (link.beta + link.gamma) + narrow * link.beta);
   if (fold.folds()) seconds += 2 * link.alpha + wide * (link.beta + link.gamma) + narrow * link.beta;
   return seconds;
 }

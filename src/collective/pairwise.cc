@@ -1,5 +1,7 @@
 // pairwise alltoall: in round s everybody sends to the member s behind it and receives from the one s before it. Counts
-// may differ; where there is nothing, no message goes. p members, n(s, d) elements of E bytes from s to d:
+// may differ; where there is nothing, no message goes.
+//
+// p members, n(s, d) elements of E bytes from s to d:
 //   rounds  1
 //   sent    sum over d != me of n(me, d) E
 //   cost    (p - 1) alpha + M E beta, M the most that any member sends

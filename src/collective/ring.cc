@@ -1,14 +1,17 @@
 // ring allreduce, reducescatter and allgather, pipelined. Not canonical where it reduces: the order depends on the
-// element. Everybody sends to the next member only. Part q starts at member q as raw input, grows by one contribution a
-// step (partial sums in the accumulator type), is finished by the last one, and then walks round once more in the
-// narrow type. (reducescatter: it starts at q + 1 and ends at q.) Steps run chunk by chunk, at most kAhead chunks ahead
-// of what has been received; a part has two chunks or more unless it is small, so at least two are in flight. p
-// members, parts of n elements, E bytes each, A in the accumulator type:
+// element.
+//
+// Everybody sends to the next member only. Part q starts at member q as raw input, grows by one contribution a step
+// (partial sums in the accumulator type), is finished by the last one, and then walks round once more in the narrow
+// type. (reducescatter: it starts at q + 1 and ends at q.) Steps run chunk by chunk, at most kAhead chunks ahead of
+// what has been received; a part has two chunks or more unless it is small, so at least two are in flight.
+//
+// p members, parts of n elements, E bytes each, A in the accumulator type:
 //   rounds  2 (p - 1); reducescatter and allgather p - 1
 //   sent    E for each element of the first part, A for the p - 2 partial ones, E for the p - 1 results;
 //           reducescatter: without the results; allgather: all parts but that of the next member
-//   cost    with m the largest part and c its chunks: rounds * alpha (1 + (c - 1) / 4), an assumed quarter of alpha for
-//           each message beside another; + m beta (the bytes above) + (p - 1) m A gamma
+//   cost    rounds * alpha + m beta (the bytes above) + (p - 1) m A gamma / c, m the largest part and c its chunks:
+//           but for the last chunk, adding goes on beside sending
 #include "collective/builder.h"
 #include "collective/rows.h"
 
@@ -40,10 +43,11 @@ double cost(const Problem& problem, const Surroundings& surroundings) {
   const size_t part = largest(parts_for(problem));
   const auto narrow = static_cast<double>(part * bytes_of(problem.dtype));
   const auto wide = static_cast<double>(part * bytes_of(accumulator_of(problem.dtype)));
-  const auto chunks = static_cast<double>(chunks_in(part, ring_chunk(problem, surroundings, part)));
-  const double latency = hops * link.alpha * (1 + std::max(0.0, chunks - 1) / 4);
+  const double chunks = std::max<double>(1, chunks_in(part, ring_chunk(problem, surroundings, part)));
+  const double latency = hops * link.alpha;
   double seconds = 0;
-  if (reduces(problem)) seconds += latency + hops * wide * link.gamma + link.beta * (narrow + (hops - 1) * wide);
+  if (reduces(problem))
+    seconds += latency + link.beta * (narrow + (hops - 1) * wide) + hops * wide * link.gamma / chunks;
   if (gathers(problem)) seconds += latency + hops * narrow * link.beta;
   return seconds;
 }

@@ -1,6 +1,8 @@
 // shm_everyone and shm_inline allreduce: each member copies its input into its window, a chunk at a time, and everybody
 // reduces all windows. Canonical. shm_inline is the same for one chunk that fits the line of the tiny path; execute has
-// a hand-written form of it with the same result. n elements of E bytes, p members, c chunks:
+// a hand-written form of it with the same result.
+//
+// n elements of E bytes, p members, c chunks:
 //   rounds  1 (hand-overs; no messages)
 //   sent    0
 //   cost    c h + n E (gamma + (p - 1) (beta + gamma)), h one hand-over: alpha (1 + (p - 2) / 4); costs of windows.

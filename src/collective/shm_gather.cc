@@ -1,5 +1,7 @@
 // shm_gather allgather: each member copies its part into its window, chunk by chunk, and the others copy it out. Parts
-// may differ or be empty. p members, the largest part of m elements of E bytes, c chunks of it:
+// may differ or be empty.
+//
+// p members, the largest part of m elements of E bytes, c chunks of it:
 //   rounds  1 (hand-overs; no messages)
 //   sent    0
 //   cost    c h + m E (2 gamma + (p - 1) (beta + gamma)), h one hand-over; costs of windows, see shm_everyone.cc

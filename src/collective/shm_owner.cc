@@ -1,14 +1,16 @@
 // shm_owner allreduce: each member copies a chunk of its input into its window (but the part it owns), reduces the part
 // that it owns over all windows, and copies the parts of the others out of theirs. Canonical.
+//
 // Filling runs a chunk ahead of reducing, and that a chunk ahead of copying out, so that nobody waits for who is a
 // little late. An owner's result lies in its own slot, in place of what nobody else reads. Who has reduced c has filled
 // c + 1, so kFilled is needed for the first chunk only. Four slots are enough: filling chunk c comes after copying out
-// c - 3, which waited until all had reduced c - 3, which they did after copying out c - 4. n elements of E bytes, p
-// members, c chunks:
+// c - 3, which waited until all had reduced c - 3, which they did after copying out c - 4.
+//
+// n elements of E bytes, p members, c chunks:
 //   rounds  2 (hand-overs; no messages)
 //   sent    0
 //   cost    (c + 1) h + n E (2 gamma + (p - 1) / p (2 beta + gamma)), h one hand-over; costs of windows, see
-//   shm_everyone.cc
+//           shm_everyone.cc
 #include "collective/rows.h"
 #include "collective/slots.h"
 

@@ -1,6 +1,8 @@
 // shm_owner_scatter reducescatter: each member copies into its window, chunk by chunk, what the others own of its
 // input; each owner reduces its own part over all windows straight into the output. Canonical. Parts may differ or be
-// empty. A slot holds a chunk for each owner. n elements of E bytes in all, p members, c chunks of the largest part m:
+// empty. A slot holds a chunk for each owner.
+//
+// n elements of E bytes in all, p members, c chunks of the largest part m:
 //   rounds  1 (hand-overs; no messages)
 //   sent    0
 //   cost    c h + n E gamma + p m E (beta + gamma), h one hand-over; costs of windows, see shm_everyone.cc
