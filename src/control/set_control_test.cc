@@ -248,6 +248,35 @@ TEST_F(Controls, AMemberWhoseDeciderIsSilentSaysSo) {
   EXPECT_EQ(control(1).next_deadline(), Time::never());
 }
 
+TEST_F(Controls, AMemberThatLeavesFailsWhatNeedsItForAll) {
+  start(3);
+  const Ticket t0 = submit(0, request(0, "x"), true), t2 = submit(2, request(2, "x"), true);
+  settle();
+  const Status why = Status::peer_lost(1, "rank 1 finished normally");
+  control(0).leave(1, why, now_);
+  control(2).leave(1, why, now_);
+  EXPECT_LE(control(0).next_deadline(), now_);
+  settle();
+  EXPECT_EQ(error(0, t0), "x needs it: rank 1 finished normally");
+  EXPECT_EQ(error(2, t2), "x needs it: rank 1 finished normally");
+  EXPECT_EQ(ended(2, t2)->status.code(), Code::peer_lost);
+  EXPECT_EQ(ended(2, t2)->status.culprit(), 1);
+}
+
+TEST_F(Controls, ADeciderThatLeavesFailsWhatIsUndecided) {
+  start(2);
+  const Ticket first = submit(1, request(1, "x"), true);
+  settle_one(1);
+  control(1).leave(0, Status::peer_lost(0, "rank 0 finished normally"), now_);
+  settle_one(1);
+  EXPECT_EQ(error(1, first), "x needs it: rank 0 finished normally");
+  const Ticket second = submit(1, request(1, "y"));
+  EXPECT_LE(control(1).next_deadline(), now_);
+  settle_one(1);
+  EXPECT_EQ(error(1, second), "y needs it: rank 0 finished normally");
+  EXPECT_EQ(control(1).next_deadline(), Time::never());
+}
+
 TEST_F(Controls, RefusesMessagesThatCannotBeReadAndNamesTheSender) {
   start(3);
   const std::byte garbage[] = {std::byte{9}};

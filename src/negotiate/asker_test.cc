@@ -245,6 +245,33 @@ TEST_F(Asking, AppliesListsOnlyWhenTheyAreTaken) {
   EXPECT_EQ(asker_.next_list(), nullptr);
 }
 
+TEST_F(Asking, WhenTheDeciderHasLeftEverythingUndecidedFails) {
+  const Ticket before = submit(request("x"));
+  const Ticket after = submit(request("g", 3, OpKind::allgather));
+  told();
+  EXPECT_TRUE(asker_.receive(list({{ListItemKind::fresh, 0}}, {fresh("x", 1)}), now_).ok());
+  asker_.end(Status::peer_lost(0, "rank 0 finished"));
+  EXPECT_TRUE(asker_.has_list());
+  EXPECT_EQ(asker_.next_list()->decided[0].ticket, before);  // what it decided still counts
+  const DecisionList* failed = asker_.next_list();
+  ASSERT_TRUE(failed);
+  ASSERT_EQ(failed->decided.size(), 1u);
+  EXPECT_EQ(failed->decided[0].ticket, after);
+  EXPECT_EQ(failed->decided[0].decision->kind, OpKind::allgather);
+  EXPECT_EQ(failed->decided[0].decision->status.text(), "g needs it: rank 0 finished");
+  EXPECT_EQ(failed->decided[0].decision->status.culprit(), 0);
+  EXPECT_EQ(asker_.next_list(), nullptr);
+
+  submit(request("y"));
+  asker_.join(static_cast<Ticket>(70), now_);
+  submit(request("held"));
+  EXPECT_FALSE(asker_.has_news());
+  failed = asker_.next_list();
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->decided.size(), 3u);
+  EXPECT_EQ(asker_.undecided(), 0u);
+}
+
 TEST_F(Asking, KnowsSinceWhenItWaits) {
   EXPECT_EQ(asker_.waiting_since(), Time::never());
   submit(request("x"));

@@ -30,6 +30,7 @@ Status Decider::hear(int member, const Announcement& news, Time now) {
   if (news.joined) HALAY_RETURN_IF_ERROR(hear_join(member, now));
   if (news.urgent) hear_urgent(member);
   // A group comes in one announcement: so it is judged when all of it has been heard.
+  for (Entry* entry : completed_) judge(*entry, now);
   for (Entry* entry : completed_) complete(*entry, now);
   completed_.clear();
   // Only now: a repeat in this announcement may have been asked for before its eviction was applied.
@@ -144,15 +145,19 @@ bool Decider::is_complete(const Entry& entry) const {
   return true;
 }
 
-void Decider::complete(Entry& entry, Time now) {
+// All have asked: is it wrong? Then its group is.
+void Decider::judge(Entry& entry, Time now) {
   if (entry.complete || entry.ready) return;
   entry.complete = true;
   evaluate(entry);
-  if (entry.fresh && !entry.fresh->decision.status.ok()) {
-    const Status status = entry.fresh->decision.status;
-    fail(entry, status, now);
-    return;
-  }
+  if (!entry.fresh || entry.fresh->decision.status.ok()) return;
+  const Status status = entry.fresh->decision.status;
+  fail(entry, status, now);
+}
+
+// It is not wrong: ready, once its group is.
+void Decider::complete(Entry& entry, Time now) {
+  if (entry.ready) return;
   if (!entry.group) return make_ready(entry, now);
   Group& group = *entry.group;
   if (++group.complete_count < group.size) return;

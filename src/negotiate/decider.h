@@ -66,6 +66,7 @@ class Decider {
   void join_group(Entry& entry, NameId name, uint32_t size);
 
   bool is_complete(const Entry& entry) const;
+  void judge(Entry& entry, Time now);
   void complete(Entry& entry, Time now);
   void evaluate(Entry& entry);
   void make_ready(Entry& entry, Time now);

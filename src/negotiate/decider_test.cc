@@ -253,6 +253,64 @@ TEST_F(Deciding, AGroupOfAnotherSizeFailsForAllWhoAskedForAPart) {
   EXPECT_EQ(list->fresh[1].asked, (std::vector<int>{0}));
 }
 
+TEST_F(Deciding, WhoAsksBetweenAFailureAndItsListIsAnsweredToo) {
+  ask(0, {grouped("a", "g", 2), grouped("b", "g", 2)}), ask(1, {grouped("a", "g", 1)});
+  ask(1, {grouped("b", "g", 1)});
+  const auto list = step();
+  ASSERT_EQ(list->fresh.size(), 2u);
+  EXPECT_EQ(list->fresh[1].asked, (std::vector<int>{0, 1}));
+}
+
+// Leaving.
+
+TEST_F(Deciding, WhatNeedsOneThatLeftFailsAndWhatItAskedForGoesOn) {
+  ask(1, {request("x")});
+  ask(0, {request("y")});
+  decider().leave(1, Status::peer_lost(1, "rank 1 finished"));
+  auto list = step();
+  ASSERT_EQ(list->items, (Items{{ListItemKind::failed, 0}}));
+  EXPECT_EQ(list->fresh[0].decision.status.text(), "y needs it: rank 1 finished");
+  EXPECT_EQ(list->fresh[0].decision.status.culprit(), 1);
+  EXPECT_EQ(list->fresh[0].asked, (std::vector<int>{0}));
+  ask(0, {request("x")}, true);
+  EXPECT_EQ(step()->items, (Items{{ListItemKind::fresh, 0}}));
+  ask(0, {request("z")});
+  EXPECT_EQ(step()->items, (Items{{ListItemKind::failed, 0}}));
+}
+
+TEST_F(Deciding, WhoJoinedAndLeftIsSkippedUntilTheJoinEnds) {
+  join(1);
+  decider().leave(1, Status::peer_lost(1, "rank 1 finished"));
+  ask(0, {request("x")}, true);
+  EXPECT_EQ(step()->joined, (std::vector<int>{1}));
+  join(0);
+  EXPECT_EQ(step()->items, (Items{{ListItemKind::join, 0}}));
+  ask(0, {request("x")}, true);
+  EXPECT_EQ(step()->items, (Items{{ListItemKind::failed, 0}}));
+}
+
+TEST_F(Deciding, AJoinFailsWhenOneLeavesThatDidNotJoin) {
+  join(0);
+  EXPECT_EQ(step(), nullptr);
+  decider().leave(1, Status::peer_lost(1, "rank 1 finished"));
+  const auto list = step();
+  ASSERT_EQ(list->fresh.size(), 1u);
+  EXPECT_EQ(list->fresh[0].decision.kind, OpKind::join);
+  EXPECT_EQ(list->fresh[0].decision.status.text(), "join needs it: rank 1 finished");
+  EXPECT_EQ(list->fresh[0].asked, (std::vector<int>{0}));
+}
+
+TEST_F(Deciding, WhoLeftHoldsUpNoEvictedNumbers) {
+  options_.cache_capacity = 1;
+  decide({request("x")});
+  decide({request("y")});
+  ask(0, {});
+  EXPECT_EQ(decider().retired_count(), 1u);
+  decider().leave(1, Status::peer_lost(1, "rank 1 finished"));
+  ask(0, {});
+  EXPECT_EQ(decider().retired_count(), 0u);
+}
+
 // The cache.
 
 TEST_F(Deciding, EvictsTheLeastRecentlyUsedAndNeverUsesANumberAgain) {

@@ -98,9 +98,11 @@ class SetMaker {
       if (steps_of[static_cast<size_t>(member)] <= step) continue;
       random_.shuffle(submissions);
       for (const std::vector<size_t>& operations : submissions) {
-        if (set_.operations[operations[0]].asks[static_cast<size_t>(member)]) {
-          set_.actions[static_cast<size_t>(member)].push_back({operations});
+        Action action;
+        for (const size_t operation : operations) {
+          if (set_.operations[operation].asks[static_cast<size_t>(member)]) action.operations.push_back(operation);
         }
+        if (!action.operations.empty()) set_.actions[static_cast<size_t>(member)].push_back(std::move(action));
       }
     }
   }
@@ -135,6 +137,11 @@ class SetMaker {
       }
       added.push_back(set_.operations.size());
       set_.operations.push_back(std::move(operation));
+    }
+    // A rank that means a smaller group.
+    if (added.size() > 1 && askers.size() > 1 && random_.chance(5)) {
+      set_.operations[added.back()].asks[static_cast<size_t>(random_.pick(askers))] = false;
+      expected = Code::mismatch;
     }
     for (const size_t index : added) set_.operations[index].expected = expected;
     return added;
