@@ -5,6 +5,7 @@
 
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE 1
 #endif
 #include <stdint.h>
 #include <stdio.h>
