@@ -21,8 +21,8 @@ EngineToken* Charge::try_take() {
 
 bool Charge::round(EngineToken& token) {
   const bool moved = world_.drive(token, clock_.now());
-  if (world_.completions() != seen_completions_) {
-    seen_completions_ = world_.completions();
+  if (world_.news() != seen_news_) {
+    seen_news_ = world_.news();
     notify_parked();
     if (waiter_in_epoll_.load(std::memory_order_relaxed)) world_.fabric().wake();
   }

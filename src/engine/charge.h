@@ -55,7 +55,7 @@ class Charge {
   EngineToken* try_take();
   // Drives until done(), the deadline, or sleep; with the token still held for the first two.
   EngineToken* drive_as_waiter(EngineToken* token, const std::function<bool()>& done, Time deadline);
-  // One round; tells parked threads when operations completed.
+  // One round; tells the other waiters when there is news for them.
   bool round(EngineToken& token);
   void drive_until_quiet(EngineToken& token);
   // Publishes that this rank sleeps. False: there is something to do after all (the word is taken back).
@@ -73,7 +73,7 @@ class Charge {
   const ChargeOptions options_;
 
   TokenBox token_;
-  uint64_t seen_completions_ = 0;      // by whoever holds the token
+  uint64_t seen_news_ = 0;             // by whoever holds the token
 
   std::atomic<bool> asleep_{false};    // the word is published: a submission must wake the epoll
   std::atomic<bool> nudged_{false};    // and has done so

@@ -142,6 +142,7 @@ Status Engine::wait(Handle handle, int64_t timeout_ms) {
         intake_.urge(operation->submission.set);
       }
       const Time deadline = timeout_ms < 0 ? Time::never() : clock_.now().plus_ms(timeout_ms);
+      if (timeout_ms == 0) charge_->drive_once();
       if (!charge_->drive_until(done, deadline)) {
         return Status::timeout(text("'", names_.text(operation->submission.request.name), "' has not completed within ",
                                     timeout_ms, " ms; it goes on"));

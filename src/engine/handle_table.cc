@@ -55,6 +55,7 @@ Operation* HandleTable::find(Handle handle) const {
 void HandleTable::free_slot(Operation& operation) {
   operation.state.store(OperationState::free, std::memory_order_release);
   operation.owned = {};
+  operation.bundle.reset();
   operation.result.data = nullptr;
   operation.result.received_splits.clear();
   operation.submission.request.splits.clear();

@@ -5,16 +5,6 @@
 #include "base/text.h"
 
 namespace halay::engine {
-namespace {
-
-uint8_t& slot(std::vector<uint8_t>& by_name, NameId name) {
-  const auto index = static_cast<size_t>(name);
-  if (index >= by_name.size()) by_name.resize(index + 64);
-  return by_name[index];
-}
-
-}  // namespace
-
 void Intake::open_set(SetId set) {
   MutexLock lock(mutex_);
   sets_[set] = {};
@@ -30,26 +20,32 @@ void Intake::refuse_all(Status why) {
   refusal_ = std::move(why);
 }
 
+void Intake::reset() {
+  MutexLock lock(mutex_);
+  refusal_ = {};
+  sets_.clear();
+  queue_.clear();
+  filled_.store(false, std::memory_order_release);
+}
+
 void Intake::push(const Intent& intent) {
   queue_.push_back(intent);
   filled_.store(true, std::memory_order_release);
 }
 
-Status Intake::check(SetNames& set, std::span<const Submission> submissions, bool& must_wait) {
+Status Intake::check(OpenSet& set, std::span<const Submission> submissions) {
   for (size_t i = 0; i < submissions.size(); ++i) {
-    const Submission& submission = submissions[i];
-    const NameId name = submission.request.name;
+    const NameId name = submissions[i].request.name;
+    const auto index = static_cast<size_t>(name);
+    if (index >= set.lines.size()) set.lines.resize(index + 64);
     for (size_t j = 0; j < i; ++j) {
-      if (submissions[j].request.name == name) {
-        return Status::duplicate_name(text("'", names_.text(name), "' stands twice in one group"));
-      }
+      if (submissions[j].request.name != name) continue;
+      return Status::duplicate_name(text("'", names_.text(name), "' stands twice in one group"));
     }
-    if (slot(set.in_flight, name) == 0) continue;
-    if ((submission.flags & kRepeatable) == 0) {
+    if (set.lines[index].holder != nullptr && (submissions[i].flags & kRepeatable) == 0) {
       return Status::duplicate_name(text("'", names_.text(name), "' is still in flight on this rank; wait for it, or give "
                                          "the second one another name"));
     }
-    must_wait = true;
   }
   return {};
 }
@@ -62,29 +58,55 @@ Status Intake::submit(std::span<const Submission> submissions, Operation** out) 
     return Status::not_a_member(text("process set ", submissions[0].set, " is not known on this rank: it was never created "
                                      "here, was removed, or this rank is not a member"));
   }
-  SetNames& set = found->second;
-  bool must_wait = false;
-  HALAY_RETURN_IF_ERROR(check(set, submissions, must_wait));
-  Bundle bundle;
-  for (const Submission& submission : submissions) {
-    Operation* operation = handles_.open();
-    if (operation == nullptr) {
-      for (Operation* opened : bundle) handles_.cancel(*opened);
-      return Status::no_memory("2^24 operations are in flight or were never released");
+  OpenSet& set = found->second;
+  HALAY_RETURN_IF_ERROR(check(set, submissions));
+  for (size_t i = 0; i < submissions.size(); ++i) {
+    out[i] = handles_.open();
+    if (out[i] != nullptr) {
+      out[i]->submission = submissions[i];
+      continue;
     }
-    operation->submission = submission;
-    bundle.push_back(operation);
+    while (i-- > 0) handles_.cancel(*out[i]);
+    return Status::no_memory("2^24 operations are in flight or were never released");
   }
-  std::ranges::copy(bundle, out);
-  set.operations += bundle.size();
-  submitted_.fetch_add(bundle.size(), std::memory_order_relaxed);
-  // One that waits lets no later one of the same name pass: is_free() looks at the waiting bundles too.
-  if (must_wait || !is_free(set, bundle)) {
-    waiting_.push_back(std::move(bundle));
-  } else {
-    enqueue(set, bundle);
+  set.operations += submissions.size();
+  submitted_.fetch_add(submissions.size(), std::memory_order_relaxed);
+  if (submissions.size() > 1) {
+    auto bundle = std::make_shared<Bundle>();
+    bundle->operations.assign(out, out + submissions.size());
+    bundle->without_name = submissions.size();
+    for (Operation* operation : bundle->operations) operation->bundle = bundle;
   }
+  for (size_t i = 0; i < submissions.size(); ++i) stand_in_line(set, *out[i]);
   return {};
+}
+
+void Intake::stand_in_line(OpenSet& set, Operation& operation) {
+  Line& line = set.lines[static_cast<size_t>(operation.submission.request.name)];
+  operation.next_in_line = nullptr;
+  if (line.holder == nullptr) {
+    line.holder = line.last = &operation;
+    holds_name(operation);
+  } else {
+    line.last->next_in_line = &operation;
+    line.last = &operation;
+  }
+}
+
+void Intake::leave_line(OpenSet& set, const Operation& operation) {
+  Line& line = set.lines[static_cast<size_t>(operation.submission.request.name)];
+  if (line.holder != &operation) return;  // the world is lost: those that wait end too
+  line.holder = operation.next_in_line;
+  if (line.holder != nullptr) holds_name(*line.holder);
+}
+
+void Intake::holds_name(Operation& operation) {
+  if (operation.bundle == nullptr) {
+    push({Intent::Kind::operation, &operation, operation.submission.set, nullptr});
+    return;
+  }
+  if (--operation.bundle->without_name > 0) return;
+  for (Operation* one : operation.bundle->operations) push({Intent::Kind::operation, one, one->submission.set, nullptr});
 }
 
 Status Intake::join(Operation** out) {
@@ -114,30 +136,6 @@ void Intake::call(const std::function<void(EngineToken&)>* call) {
   push({Intent::Kind::call, nullptr, 0, call});
 }
 
-bool Intake::is_free(SetNames& set, const Bundle& bundle) const {
-  for (const Operation* operation : bundle) {
-    if (slot(set.in_flight, operation->submission.request.name) != 0) return false;
-  }
-  // Nothing may pass a bundle that was here before and has a name in common with it.
-  for (const Bundle& earlier : waiting_) {
-    if (&earlier == &bundle) break;
-    if (earlier[0]->submission.set != bundle[0]->submission.set) continue;
-    for (const Operation* mine : bundle) {
-      for (const Operation* theirs : earlier) {
-        if (mine->submission.request.name == theirs->submission.request.name) return false;
-      }
-    }
-  }
-  return true;
-}
-
-void Intake::enqueue(SetNames& set, const Bundle& bundle) {
-  for (Operation* operation : bundle) {
-    slot(set.in_flight, operation->submission.request.name) = 1;
-    push({Intent::Kind::operation, operation, operation->submission.set, nullptr});
-  }
-}
-
 void Intake::finished(std::span<Operation* const> operations) {
   MutexLock lock(mutex_);
   for (const Operation* operation : operations) {
@@ -147,17 +145,8 @@ void Intake::finished(std::span<Operation* const> operations) {
     if (operation->submission.request.kind == OpKind::join) {
       found->second.joined = false;
     } else {
-      slot(found->second.in_flight, operation->submission.request.name) = 0;
+      leave_line(found->second, *operation);
     }
-  }
-  for (auto bundle = waiting_.begin(); bundle != waiting_.end();) {
-    const auto found = sets_.find((*bundle)[0]->submission.set);
-    if (found == sets_.end() || !is_free(found->second, *bundle)) {
-      ++bundle;
-      continue;
-    }
-    enqueue(found->second, *bundle);
-    bundle = waiting_.erase(bundle);
   }
 }
 
@@ -165,14 +154,6 @@ size_t Intake::in_flight(SetId set) const {
   MutexLock lock(mutex_);
   const auto found = sets_.find(set);
   return found == sets_.end() ? 0 : found->second.operations;
-}
-
-std::vector<Operation*> Intake::take_waiting() {
-  MutexLock lock(mutex_);
-  std::vector<Operation*> out;
-  for (const Bundle& bundle : waiting_) out.insert(out.end(), bundle.begin(), bundle.end());
-  waiting_.clear();
-  return out;
 }
 
 void Intake::take(std::vector<Intent>& out) {

@@ -1,12 +1,12 @@
 // Intake: where user threads leave operations for whoever holds the token. Never blocks and never is full (rule 4); knows
 // which names are in flight, so that a duplicate is refused before anything is queued.
-// Thread: any.   Owns: names in flight, bundles that wait for their turn.
+// Thread: any.   Owns: who holds a name, and who waits for it, in order.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -36,8 +36,10 @@ class Intake {
   // A set that may be submitted to, and those that may not any more: `why` is what submitters get.
   void open_set(SetId set) HALAY_EXCLUDES(mutex_);
   void close_set(SetId set) HALAY_EXCLUDES(mutex_);
-  // From now on every submit returns `why` (ok: no longer). Opens all again when the engine starts anew.
+  // From now on every submit returns `why`.
   void refuse_all(Status why) HALAY_EXCLUDES(mutex_);
+  // For a new world: nothing is queued, no set is open, nothing is refused.
+  void reset() HALAY_EXCLUDES(mutex_);
 
   // All or nothing; out[i] is the operation of submissions[i]. Two of one group may not have the same name.
   Status submit(std::span<const Submission> submissions, Operation** out) HALAY_EXCLUDES(mutex_);
@@ -49,34 +51,35 @@ class Intake {
   void finished(std::span<Operation* const> operations) HALAY_EXCLUDES(mutex_);
   // Operations of the set that are submitted and not finished, waiting bundles included.
   size_t in_flight(SetId set) const HALAY_EXCLUDES(mutex_);
-  // Takes the bundles that wait for a name out, when the world is lost.
-  std::vector<Operation*> take_waiting() HALAY_EXCLUDES(mutex_);
-
   bool empty() const { return !filled_.load(std::memory_order_acquire); }
   // Swaps the queue into `out` (which it clears first).
   void take(std::vector<Intent>& out) HALAY_EXCLUDES(mutex_);
   uint64_t operations_submitted() const { return submitted_.load(std::memory_order_relaxed); }
 
  private:
-  struct SetNames {
-    std::vector<uint8_t> in_flight;  // by NameId
+  // A name is held by one operation at a time; the others stand in line behind it (Operation::next_in_line).
+  struct Line {
+    Operation* holder = nullptr;
+    Operation* last = nullptr;
+  };
+  struct OpenSet {
+    std::vector<Line> lines;  // by NameId
     size_t operations = 0;
     bool joined = false;
   };
-  using Bundle = std::vector<Operation*>;
 
-  Status check(SetNames& set, std::span<const Submission> submissions, bool& must_wait) HALAY_REQUIRES(mutex_);
-  bool is_free(SetNames& set, const Bundle& bundle) const HALAY_REQUIRES(mutex_);
-  void enqueue(SetNames& set, const Bundle& bundle) HALAY_REQUIRES(mutex_);
+  Status check(OpenSet& set, std::span<const Submission> submissions) HALAY_REQUIRES(mutex_);
+  void stand_in_line(OpenSet& set, Operation& operation) HALAY_REQUIRES(mutex_);
+  void leave_line(OpenSet& set, const Operation& operation) HALAY_REQUIRES(mutex_);
+  void holds_name(Operation& operation) HALAY_REQUIRES(mutex_);
   void push(const Intent& intent) HALAY_REQUIRES(mutex_);
 
   HandleTable& handles_;
   NameTable& names_;
   mutable Mutex mutex_;
   Status refusal_ HALAY_GUARDED_BY(mutex_);
-  std::unordered_map<SetId, SetNames> sets_ HALAY_GUARDED_BY(mutex_);
+  std::unordered_map<SetId, OpenSet> sets_ HALAY_GUARDED_BY(mutex_);
   std::vector<Intent> queue_ HALAY_GUARDED_BY(mutex_);
-  std::deque<Bundle> waiting_ HALAY_GUARDED_BY(mutex_);
   std::atomic<bool> filled_{false};
   std::atomic<uint64_t> submitted_{0};
 };

@@ -81,7 +81,7 @@ Status Engine::start(int32_t rank, std::span<const std::vector<std::byte>> addre
   set_log(log_level_from(config_.log_level), config_.log_hide_time, rank);
   const Time deadline = clock_.now().plus_ms(ms_of(config_.start_timeout_s));
   HALAY_TRY(auto fabric, transport::connect(std::move(door_), rank, addresses, fabric_options()));
-  intake_.refuse_all({});
+  intake_.reset();
   info_ = info_of(*fabric);
   world_ = std::make_unique<World>(WorldParts{config_, clock_, names_, handles_, intake_, timeline_}, std::move(fabric));
   ChargeOptions options;

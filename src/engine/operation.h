@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/clock.h"
@@ -41,6 +42,14 @@ struct OperationResult {
   int32_t last_joined = -1;              // join
 };
 
+struct Operation;
+
+// The operations of one group wait together: they are queued when each of them holds its name.
+struct Bundle {
+  std::vector<Operation*> operations;
+  size_t without_name = 0;
+};
+
 struct Operation {
   std::atomic<OperationState> state{OperationState::free};
   std::atomic<Handle> handle{0};   // atomic, because an old handle may be looked up while a slot gets its next life
@@ -48,6 +57,8 @@ struct Operation {
   bool released = false;       // nobody will ask for it again; guarded by the table's lock
   bool reported = false;       // to halay_next_completed
   Submission submission;
+  std::shared_ptr<Bundle> bundle;      // null: not in a group; guarded by the intake's lock, as the next
+  Operation* next_in_line = nullptr;   // waits for the same name
   Time submitted{};
   OperationResult result;
   execute::Binding binding;

@@ -90,6 +90,7 @@ bool World::take_intents(EngineToken& token, Time now) {
         break;
       case Intent::Kind::call:
         (*intent.call)(token);
+        ++news_;
         break;
     }
   }
@@ -208,6 +209,7 @@ bool World::finish_batches(Time) {
 
 void World::complete(Operation& operation, Status status) {
   ++(status.ok() ? counters_.operations : counters_.failures);
+  ++news_;
   completed_.push_back({&operation, std::move(status)});
 }
 

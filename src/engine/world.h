@@ -79,8 +79,9 @@ class World final : private transport::FrameSink {
   const Status& status() const { return status_; }
   // For threads without the token.
   bool lost() const { return lost_.load(std::memory_order_acquire); }
-  // How many operations have completed: when it changes, waiters have something to look at.
-  uint64_t completions() const { return counters_.operations + counters_.failures; }
+  // Grows with whatever a thread may be waiting for: an operation or a call has ended, a set is active, a goodbye was
+  // heard, the world is lost. When it changes, waiters have something to look at.
+  uint64_t news() const { return news_; }
 
   std::string describe(EngineToken& token, Time now) const;
   std::string stats(EngineToken& token) const;
@@ -141,6 +142,7 @@ class World final : private transport::FrameSink {
   std::atomic<bool> goodbye_heard_{false};
   Status pending_loss_;                 // found inside a callback; acted on after it
   WorldCounters counters_;
+  uint64_t news_ = 0;
 };
 
 }  // namespace halay::engine

@@ -113,12 +113,14 @@ void World::note_goodbyes() {
     all = all && (rank == fabric_->rank() || knows_goodbye_[r] || left_[r]);
   }
   goodbye_heard_.store(all, std::memory_order_release);
+  ++news_;
 }
 
 void World::close(EngineToken&, Status why) {
   if (!status_.ok()) return;
   status_ = std::move(why);
   lost_.store(true, std::memory_order_release);
+  ++news_;
   executor_->abandon(status_);
   fail_everything();
 }
@@ -152,7 +154,6 @@ void World::fail_everything() {
   for (Operation* operation : parts_.handles.pending()) {
     if (std::ranges::find(already, operation) == already.end()) complete(*operation, status_);
   }
-  (void)parts_.intake.take_waiting();
   flush_completed();
 }
 

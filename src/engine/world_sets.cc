@@ -78,6 +78,7 @@ void World::try_activate(ProcessSet& set) {
   }
   if (set.windows && !fabric_->windows_ready(set.lane)) return;
   set.active = true;
+  ++news_;
   execute::LaneSpec spec;
   spec.lane = set.lane;
   spec.ranks = set.ranks;

@@ -89,8 +89,8 @@ TEST_P(Behaviour, SinglySubmittedTensorsOfARepeatedStepTravelAsNumbersToo) {
   Cluster cluster({2, GetParam(), {"HALAY_CYCLE_TIME=50"}});
   cluster.run([&](int, engine::Engine& engine) {
     std::vector<float> tensors(30);
-    uint64_t requests = 0, batches = 0, after_learning = 0;
-    for (int step = 0; step < 5; ++step) {
+    uint64_t requests = 0, batches = 0;
+    for (int step = 0; step < 8; ++step) {
       std::vector<engine::Handle> handles(tensors.size());
       for (size_t t = 0; t < tensors.size(); ++t) {
         engine::Submission one = sum_of(engine, text("t", t), tensors[t]);
@@ -100,10 +100,9 @@ TEST_P(Behaviour, SinglySubmittedTensorsOfARepeatedStepTravelAsNumbersToo) {
       if (step >= 1) {
         EXPECT_EQ(counter(engine, "requests_sent"), requests);
       }
-      if (step >= 2) {
-        const uint64_t new_batches = counter(engine, "batches") - batches;
-        if (step == 2) after_learning = new_batches;
-        EXPECT_EQ(new_batches, after_learning);
+      // What comes together has been learnt by then.
+      if (step >= 4) {
+        EXPECT_EQ(counter(engine, "batches") - batches, 1U);
       }
       requests = counter(engine, "requests_sent");
       batches = counter(engine, "batches");
@@ -156,29 +155,31 @@ TEST_P(Behaviour, ThreeOverlappingProcessSetsRunTenThousandOperationsEachInRando
       float expected;
     };
     std::vector<Flight> flights;
-    std::vector<int> done(mine.size());
     while (left[0] + left[1] + static_cast<int>(flights.size()) > 0) {
       const bool can_submit = left[0] + left[1] > 0;
-      if (can_submit && (flights.size() < 32 || random() % 4 != 0) && flights.size() < 64) {
+      if (can_submit && (flights.empty() || random() % 2 == 0)) {
         size_t s = random() % 2;
         if (left[s] == 0) s = 1 - s;
         // Sixteen names a set, used again in order: the n-th use of a name meets the n-th use elsewhere.
         auto x = std::make_unique<float>(static_cast<float>(rank));
-        engine::Submission one = sum_of(engine, text("s", s == 0 ? totals[0] : totals[1], ".", left[s] % 16), *x);
+        engine::Submission one = sum_of(engine, text("s", totals[s], ".", left[s] % 16), *x);
         one.set = mine[s];
         one.flags = engine::kRepeatable;
         engine::Handle handle = 0;
         ASSERT_TRUE(engine.submit(std::span(&one, 1), &handle).ok());
         flights.push_back({handle, std::move(x), totals[s]});
         --left[s];
-      } else {
-        const size_t f = random() % flights.size();
-        const Status status = engine.wait(flights[f].handle, 60'000);
-        ASSERT_TRUE(status.ok()) << status.text();
-        ASSERT_EQ(*flights[f].x, flights[f].expected);
-        engine.release(flights[f].handle);
-        flights.erase(flights.begin() + static_cast<std::ptrdiff_t>(f));
+        continue;
       }
+      // Who still has something to submit does not wait for long: the others may be waiting for that.
+      const size_t f = random() % flights.size();
+      const Status status = engine.wait(flights[f].handle, can_submit ? 0 : 60'000);
+      if (can_submit && status.code() == Code::timeout) continue;
+      ASSERT_TRUE(status.ok()) << status.text();
+      ASSERT_EQ(*flights[f].x, flights[f].expected);
+      engine.release(flights[f].handle);
+      std::swap(flights[f], flights.back());
+      flights.pop_back();
     }
     for (const engine::SetId set : mine) EXPECT_TRUE(engine.destroy_set(set).ok());
   });

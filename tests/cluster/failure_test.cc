@@ -157,10 +157,13 @@ TEST_P(Failure, EndingAtTheSameTimeLosesNothing) {
 
 TEST_P(Failure, AnAbortEndsTheWorldEverywhereWithItsReason) {
   Cluster cluster({3, GetParam(), {}});
+  std::atomic<int> ready{0};
   cluster.run([&](int rank, engine::Engine& engine) {
     std::vector<float> x{1};
     ASSERT_TRUE(sum(engine, "before", x).status.ok());
+    ++ready;
     if (rank == 1) {
+      while (ready < 3) std::this_thread::yield();
       EXPECT_TRUE(engine.abort("the loss is not a number").ok());
       return;
     }
