@@ -36,16 +36,21 @@ std::string rank_folder(int32_t rank, int32_t size) {
   return "rank." + std::string(width - std::min(width, digits.size()), '0') + digits;
 }
 
-RankOutput::RankOutput(int32_t rank, std::string_view name, UniqueFd pipe, Sink& sink, bool timestamps)
-    : pipe_(std::move(pipe)), sink_(sink), prefixer_(text("[", rank, "]<", name, ">:")), timestamps_(timestamps) {}
-
-Status RankOutput::copy_to(const std::string& folder, int32_t rank, int32_t size, std::string_view name) {
+Result<UniqueFd> open_copy(const std::string& folder, int32_t rank, int32_t size, std::string_view name) {
   const std::string place = text(folder, "/", rank_folder(rank, size));
   HALAY_RETURN_IF_ERROR(make_folders(place));
   const std::string path = text(place, "/", name);
-  file_.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  return file_ ? Status() : cannot_make(path);
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file) return cannot_make(path);
+  return file;
 }
+
+RankOutput::RankOutput(int32_t rank, std::string_view name, UniqueFd pipe, UniqueFd copy, Sink& sink, bool timestamps)
+    : pipe_(std::move(pipe)),
+      file_(std::move(copy)),
+      sink_(sink),
+      prefixer_(text("[", rank, "]<", name, ">:")),
+      timestamps_(timestamps) {}
 
 std::string RankOutput::stamp() const {
   if (!timestamps_) return {};

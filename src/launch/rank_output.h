@@ -16,10 +16,8 @@ namespace halay::launch {
 
 class RankOutput {
  public:
-  // `name` is "stdout" or "stderr".
-  RankOutput(int32_t rank, std::string_view name, UniqueFd pipe, Sink& sink, bool timestamps);
-  // Writes a copy to folder/rank.<rank, padded to the largest>/<name>. The error names the path.
-  Status copy_to(const std::string& folder, int32_t rank, int32_t size, std::string_view name);
+  // `name` is "stdout" or "stderr"; `copy` a file that gets the bytes as they are, or none.
+  RankOutput(int32_t rank, std::string_view name, UniqueFd pipe, UniqueFd copy, Sink& sink, bool timestamps);
 
   // Moves what is there, in a bounded helping; false: the stream has ended.
   bool pump();
@@ -43,5 +41,7 @@ class RankOutput {
 
 // "rank.07" for rank 7 of 64.
 std::string rank_folder(int32_t rank, int32_t size);
+// Makes folder/rank.07/<name>, and the folders. The error names the path.
+Result<UniqueFd> open_copy(const std::string& folder, int32_t rank, int32_t size, std::string_view name);
 
 }  // namespace halay::launch

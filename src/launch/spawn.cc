@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +42,18 @@ struct ChildPlan {
   char* const* environment;
   int input, output, error, report;
   pid_t parent;
+  rlimit files;
 };
+
+// The limit of open files before allow_many_files().
+const rlimit& files_before() {
+  static const rlimit limit = [] {
+    rlimit now{};
+    ::getrlimit(RLIMIT_NOFILE, &now);
+    return now;
+  }();
+  return limit;
+}
 
 // Between fork and exec: only what is safe after a fork of a process with threads.
 [[noreturn]] void become(const ChildPlan& plan) {
@@ -52,6 +64,7 @@ struct ChildPlan {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::setrlimit(RLIMIT_NOFILE, &plan.files);
   ::dup2(plan.input, STDIN_FILENO);
   ::dup2(plan.output, STDOUT_FILENO);
   ::dup2(plan.error, STDERR_FILENO);
@@ -101,6 +114,12 @@ Result<std::string> find_program(const std::string& name, std::span<const std::s
   return Status::invalid_argument(text("no program '", name, "' on PATH"));
 }
 
+void allow_many_files() {
+  rlimit limit = files_before();
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 Result<Worker> spawn(const std::string& program, const std::vector<std::string>& arguments,
                      const std::vector<std::string>& environment) {
   HALAY_TRY(Pipe output, make_pipe());
@@ -109,7 +128,8 @@ Result<Worker> spawn(const std::string& program, const std::vector<std::string>&
   const UniqueFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const std::vector<char*> argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
   const ChildPlan plan{program.c_str(),     argument_pointers.data(), environment_pointers.data(), input.get(),
-                       output.writer.get(), error.writer.get(),       report.writer.get(),         ::getpid()};
+                       output.writer.get(), error.writer.get(),       report.writer.get(),         ::getpid(),
+                       files_before()};
   const pid_t pid = ::fork();
   if (pid < 0) return Status::no_memory(text("cannot make a process: ", std::strerror(errno)));
   if (pid == 0) become(plan);

@@ -17,6 +17,10 @@ namespace halay::launch {
 // becomes 127 (not there) or 126 (cannot be run).
 Result<std::string> find_program(const std::string& name, std::span<const std::string> environment, int* exit_code);
 
+// Lets this process have as many open files as it may (four for each rank); workers get the limit that was in force
+// before.
+void allow_many_files();
+
 struct Worker {
   pid_t pid = -1;
   UniqueFd output, error;  // non-blocking

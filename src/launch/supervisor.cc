@@ -56,6 +56,7 @@ class Supervisor {
     HALAY_TRY(const std::string program, find_program(job_.command.front(), job_.environment, exit_code));
     *exit_code = kExitInternal;
     adopt_orphans();
+    allow_many_files();
     signals_ = signal_descriptor();
     HALAY_TRY(net::Poller poller, net::Poller::make());
     poller_.emplace(std::move(poller));
@@ -69,24 +70,36 @@ class Supervisor {
     const auto local_size = static_cast<int32_t>(job_.slots.size());
     const ThreadBudget budget = thread_budget(usable_cores(), local_size, job_.environment);
     say(budget.line);
+    *exit_code = kExitUsage;
+    HALAY_TRY(std::vector<UniqueFd> copies, open_copies());
     *exit_code = kExitCannotRun;
     for (const Slot& slot : job_.slots) {
       HALAY_TRY(Worker worker, spawn(program, job_.command, worker_environment(job_, slot, meeting, budget)));
       pids_.push_back(worker.pid);
-      HALAY_RETURN_IF_ERROR(attach(slot.rank, "stdout", std::move(worker.output), out_));
-      HALAY_RETURN_IF_ERROR(attach(slot.rank, "stderr", std::move(worker.error), err_));
+      HALAY_RETURN_IF_ERROR(attach(slot.rank, "stdout", std::move(worker.output), copies, out_));
+      HALAY_RETURN_IF_ERROR(attach(slot.rank, "stderr", std::move(worker.error), copies, err_));
       if (job_.verbose) say(text("rank ", slot.rank, ": pid ", worker.pid, " on ", slot.host));
     }
     return {};
   }
 
-  Status attach(int32_t rank, std::string_view name, UniqueFd pipe, Sink& sink) {
-    RankOutput& output = outputs_.emplace_back(rank, name, std::move(pipe), sink, job_.prefix_timestamp);
-    watched_.push_back(true);
-    if (!job_.output_folder.empty()) {
-      const auto size = static_cast<int32_t>(job_.slots.size());
-      HALAY_RETURN_IF_ERROR(output.copy_to(job_.output_folder, rank, size, name));
+  // The files of all ranks' output, in the order of outputs_; empty where none are wanted.
+  Result<std::vector<UniqueFd>> open_copies() const {
+    std::vector<UniqueFd> copies(2 * job_.slots.size());
+    if (job_.output_folder.empty()) return copies;
+    const auto size = static_cast<int32_t>(job_.slots.size());
+    for (size_t i = 0; i < copies.size(); ++i) {
+      const auto rank = static_cast<int32_t>(i / 2);
+      HALAY_TRY(copies[i], open_copy(job_.output_folder, rank, size, i % 2 == 0 ? "stdout" : "stderr"));
     }
+    return copies;
+  }
+
+  Status attach(int32_t rank, std::string_view name, UniqueFd pipe, std::vector<UniqueFd>& copies, Sink& sink) {
+    UniqueFd copy = std::move(copies[outputs_.size()]);
+    const RankOutput& output =
+        outputs_.emplace_back(rank, name, std::move(pipe), std::move(copy), sink, job_.prefix_timestamp);
+    watched_.push_back(true);
     return poller_->add(output.fd(), net::Interest::read, kFirstOutput + outputs_.size() - 1);
   }
 

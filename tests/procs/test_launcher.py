@@ -3,12 +3,14 @@
 import os
 import pathlib
 import re
+import resource
 import signal
+import subprocess
 import sys
 import time
 
 import pytest
-from launcher import halay, kill_all, living, run_python, start, wait_until
+from launcher import clean_environment, halay, kill_all, living, program, run_python, start, wait_until
 
 SIX = ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")
 
@@ -141,7 +143,7 @@ def test_output_goes_to_files_too(tmp_path, count, names):
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     job = run_python(1, "print('x')", "--output-filename", str(tmp_path / "file" / "in"))
-    assert job.code != 0 and str(tmp_path / "file") in job.last
+    assert job.code == 2 and str(tmp_path / "file") in job.last
     assert job.leftovers() == []
 
 
@@ -344,3 +346,13 @@ def test_works_without_a_file_descriptor_to_spare_being_leaked_into_workers():
 def test_subprocess_output_after_the_workers_end_is_not_waited_for():
     job = halay("run", "-np", "1", "/bin/sh", "-c", "sleep 60 & echo done")
     assert job.code == 0 and job.lines(0) == ["done"] and job.seconds < 15
+
+
+def test_a_small_limit_of_open_files_is_enough_and_workers_keep_it(tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+    words = [program(), "run", "-np", "40", "--output-filename", str(tmp_path), "/bin/sh", "-c", "ulimit -n"]
+    job = subprocess.run(words, preexec_fn=limit, capture_output=True, text=True, timeout=60, env=clean_environment())
+    assert job.returncode == 0, job.stderr
+    assert {line.split(":")[1] for line in job.stdout.strip().split("\n")} == {"64"}
