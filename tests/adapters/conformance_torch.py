@@ -64,7 +64,9 @@ class TorchCases:
         splits = [to + 1 for to in range(self.size)]
         x = torch.ones(sum(splits) + 1, 2)
         found = self.gradient(lambda t: hvd.alltoall(t, splits=torch.tensor(splits, dtype=torch.int32))[0], x)
-        expected = torch.cat([torch.full((rows, 2), float(to + 1)) for to, rows in enumerate(splits)] + [torch.zeros(1, 2)])
+        expected = torch.cat(
+            [torch.full((rows, 2), float(to + 1)) for to, rows in enumerate(splits)] + [torch.zeros(1, 2)]
+        )
         assert torch.equal(found, expected)
         x = torch.ones(self.size, 1)
         assert torch.equal(self.gradient(hvd.alltoall, x).flatten(), torch.arange(1.0, self.size + 1))
@@ -92,7 +94,9 @@ class TorchCases:
         everybody = self.total(lambda rank: rank + 1)
         x = torch.tensor([float(self.rank), 1.0])
         found = self.gradient(lambda t: hvd.allreduce(t, op=hvd.Max, gradients="exact"), x)
-        assert torch.allclose(found, torch.tensor([everybody if self.rank == self.size - 1 else 0.0, everybody / self.size]))
+        assert torch.allclose(
+            found, torch.tensor([everybody if self.rank == self.size - 1 else 0.0, everybody / self.size])
+        )
         x = torch.tensor([float(self.rank), 2.0])
         found = self.gradient(lambda t: hvd.allreduce(t, op=hvd.Product, gradients="exact"), x)
         others = 1.0
@@ -118,7 +122,9 @@ class TorchCases:
         x = torch.full((5,), 1.0 + self.rank)
         for compression in (hvd.Compression.fp16, hvd.Compression.bf16, hvd.Compression.none):
             result = hvd.allreduce(x, op=hvd.Sum, compression=compression)
-            assert result.dtype == torch.float32 and torch.equal(result, torch.full((5,), self.total(lambda rank: rank + 1)))
+            assert result.dtype == torch.float32 and torch.equal(
+                result, torch.full((5,), self.total(lambda rank: rank + 1))
+            )
         integers = hvd.allreduce(torch.ones(3, dtype=torch.int32), op=hvd.Sum, compression=hvd.Compression.fp16)
         assert integers.dtype == torch.int32 and integers.tolist() == [self.size] * 3
         grouped = hvd.grouped_allreduce([x, x], op=hvd.Sum, compression=hvd.Compression.fp16)
@@ -126,7 +132,7 @@ class TorchCases:
 
     def test_sparse_allreduce(self) -> None:
         indices = torch.tensor([[0, self.rank + 1, 0]])
-        x = torch.sparse_coo_tensor(indices, torch.ones(3, 2), (self.size + 1, 2))
+        x = torch.sparse_coo_tensor(indices, torch.ones(3, 2), (self.size + 1, 2), check_invariants=True)
         result = hvd.sparse_allreduce_async(x, "sparse", hvd.Sum)()
         expected = hvd.allreduce(x.to_dense(), op=hvd.Sum)
         assert result.is_sparse and torch.equal(result.to_dense(), expected)
@@ -155,12 +161,16 @@ class TorchCases:
             optimizer.step()
         return model
 
-    def trained(self, make: Callable[[Any], torch.optim.Optimizer], steps: int, passes: int = 1, **options: Any) -> torch.nn.Module:
+    def trained(
+        self, make: Callable[[Any], torch.optim.Optimizer], steps: int, passes: int = 1, **options: Any
+    ) -> torch.nn.Module:
         model = self.model()
         named = list(model.named_parameters())
         if "groups" in options and isinstance(options["groups"], str):
             options["groups"] = [[named[0][1], named[3][1]]]
-        optimizer = hvd.DistributedOptimizer(make(model.parameters()), named, backward_passes_per_step=passes, **options)
+        optimizer = hvd.DistributedOptimizer(
+            make(model.parameters()), named, backward_passes_per_step=passes, **options
+        )
         for step in range(steps):
             optimizer.zero_grad()
             for inner in range(passes):
@@ -257,7 +267,9 @@ class TorchCases:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             optimizer.step()
-        assert any("optimizer.step() called without optimizer.skip_synchronize()" in str(each.message) for each in caught)
+        assert any(
+            "optimizer.step() called without optimizer.skip_synchronize()" in str(each.message) for each in caught
+        )
         self.compare(model, self.reference(make, 2))
 
     def test_too_many_backwards(self) -> None:
@@ -324,7 +336,8 @@ class TorchCases:
     def test_two_optimizers_with_equal_names(self) -> None:
         models = [self.model(), self.model()]
         optimizers = [
-            hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters()) for model in models
+            hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters())
+            for model in models
         ]
         for model in models:
             model(self.batch(self.rank, 0)).square().mean().backward()
@@ -356,7 +369,7 @@ class TorchCases:
 
                 found = optimizer.step(closure)
                 expected = reference.step(reference_closure)
-                assert abs(float(found) - float(expected)) < 1e-5
+                assert abs(found.item() - expected.item()) < 1e-5
             self.compare(model, twin, 1e-5)
 
     def test_sparse_gradients(self) -> None:
@@ -400,7 +413,9 @@ class TorchCases:
     def test_create_graph(self) -> None:
         parameter = torch.nn.Parameter(torch.full((2,), 3.0))
         optimizer = hvd.DistributedOptimizer(torch.optim.SGD([parameter], lr=0.0))
-        (parameter**2).sum().backward(create_graph=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch warns of the cycle that this makes
+            (parameter**2).sum().backward(create_graph=True)
         optimizer.step()
         assert parameter.grad is not None and torch.equal(parameter.grad, torch.full((2,), 6.0))
 
@@ -476,7 +491,7 @@ class TorchCases:
             if "betas" in optimizer.param_groups[0]:
                 assert type(optimizer.param_groups[0]["betas"]) is tuple
             for parameter in model.parameters():
-                assert parameter.grad is not None
+                assert parameter.grad is not None or kind is torch.optim.Adagrad  # which is never without state
                 for value in optimizer.state[parameter].values():
                     if isinstance(value, torch.Tensor):
                         gathered = hvd.allgather(value.detach().reshape(1, -1).contiguous())

@@ -20,6 +20,11 @@ class Job:
     output: str
     seconds: float
 
+    def lines(self, rank: int) -> list[str]:
+        """What a rank printed to its standard output."""
+        prefix = f"[{rank}]<stdout>:"
+        return [line.removeprefix(prefix) for line in self.output.splitlines() if line.startswith(prefix)]
+
     def __str__(self) -> str:
         return f"exit code {self.code} after {self.seconds:.1f} s\n{self.output}"
 
@@ -32,13 +37,23 @@ def halay_program() -> str:
     return found
 
 
-def run(process_count: int, *command: str, timeout: float = 110, **settings: str) -> Job:
-    """`halay run -np N python command...` with settings in the environment; its output, standard error included."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1", **settings}
+def environment() -> dict[str, str]:
+    """This process's, without what is no knob of the engine's."""
+    return {name: value for name, value in os.environ.items() if name != "HALAY_BIN"}
+
+
+def start(process_count: int, *command: str, output: object, **settings: str) -> subprocess.Popen[str]:
+    """`halay run -np N python command...` with settings in the environment."""
     words = [halay_program(), "run", "-np", str(process_count), sys.executable, *command]
+    full = {**environment(), "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1", **settings}
+    return subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT, env=full, cwd=HERE, text=True)  # type: ignore[call-overload,no-any-return]  # output is a file
+
+
+def run(process_count: int, *command: str, timeout: float = 110, **settings: str) -> Job:
+    """Runs a job to its end, or ends it after `timeout` seconds."""
     began = time.monotonic()
     with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=HERE, text=True)
+        process = start(process_count, *command, output=output, **settings)
         try:
             code = process.wait(timeout)
         except subprocess.TimeoutExpired:

@@ -64,7 +64,9 @@ def test_the_matrix_is_as_large_as_it_says(capsys: pytest.CaptureFixture[str]) -
         print("\nconformance: sizes x transports x frameworks x operations x dtypes x modes")
         print("\n".join(lines))
         print(f"conformance: {total} cases")
-    matrix = sum(expected_counts(conformance.NumpyDriver).values()) + sum(expected_counts(conformance.TorchDriver).values())
+    matrix = sum(expected_counts(conformance.NumpyDriver).values()) + sum(
+        expected_counts(conformance.TorchDriver).values()
+    )
     torch_cases = sum(1 for name in dir(conformance_torch.TorchCases) if name.startswith("test_"))
     corners = 2 * sum(1 for name in dir(conformance.Suite) if name.startswith("corner_"))
     world = 2 * 5
