@@ -1,6 +1,7 @@
 #include "fusion/fusion.h"
 
 #include <algorithm>
+#include <numeric>
 #include <cstdint>
 #include <unordered_map>
 
@@ -136,6 +137,12 @@ Batch batch_of(const DecisionList& list, const OpenBatch& open, const std::vecto
     batch.count_elems += count;
   }
   set_counts(decision, set_size, batch);
+  if (decision.kind == OpKind::alltoall && batch.me >= 0) {
+    // Rows that no split covers stay where they are.
+    const auto mine = batch.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(batch.me) * members.size());
+    const size_t sent = std::accumulate(mine, mine + static_cast<std::ptrdiff_t>(members.size()), size_t{0});
+    batch.count_elems = batch.tensors[0].count_elems = sent;
+  }
   return batch;
 }
 
