@@ -144,6 +144,13 @@ TEST_F(Packing, CountsTheElementsOfEachMember) {
   EXPECT_EQ(batches_[1].count_elems, 10u);
 }
 
+TEST_F(Packing, LeavesRowsOutThatNoSplitOfAnAlltoallCovers) {
+  add(OpKind::alltoall, {9, 2}).rows = {1, 4, 3, 0};
+  packed(2, 0);
+  EXPECT_EQ(batches_[0].count_elems, 10u);
+  EXPECT_EQ(batches_[0].tensors[0].count_elems, 10u);
+}
+
 TEST_F(Packing, TheRootIsAnIndexAmongThoseThatTakePart) {
   add(OpKind::broadcast, {1}).root = 3;
   packed();
