@@ -1,5 +1,6 @@
 #include "trace/chrome_text.h"
 
+#include <charconv>
 #include <cstdio>
 
 #include "base/text.h"
@@ -30,6 +31,21 @@ size_t utf8_length(std::string_view text) {
   if (first == 0xf0 && second < 0x90) return 0;
   if (first == 0xf4 && second > 0x8f) return 0;
   return length;
+}
+
+// Appends the parts without a text in between: the writer must keep up with a million events a second.
+template <typename Part>
+void add_one(std::string& out, const Part& part) {
+  if constexpr (std::integral<Part> && !std::same_as<Part, char>) {
+    char digits[24];
+    out.append(digits, std::to_chars(digits, digits + sizeof digits, part).ptr);
+  } else {
+    append_text(out, part);
+  }
+}
+template <typename... Parts>
+void add(std::string& out, const Parts&... parts) {
+  (add_one(out, parts), ...);
 }
 
 OpKind op_kind_of(const Event& event) { return static_cast<OpKind>(event.detail); }
@@ -74,12 +90,17 @@ std::string upper_name(OpKind kind) {
 
 std::string_view name_of(Activity activity) { return kActivities[static_cast<size_t>(activity)]; }
 
+ChromeText::ChromeText(const NameTable& names, const TimelineOptions& options) : names_(names), options_(options) {
+  for (int64_t number = 0; const auto kind = op_kind_from_number(number); ++number)
+    op_names_.push_back(upper_name(*kind));
+}
+
 void ChromeText::append_header(std::string& out, int64_t epoch_us) const {
-  append_text(out, R"({"name":"process_name","ph":"M","pid":0,"args":{"name":")");
-  append_text(out, text("halay rank ", options_.rank, " of ", options_.size));
-  append_text(out, text(R"(","rank":)", options_.rank, R"(,"size":)", options_.size));
-  append_text(out, text(R"(,"start_time_since_epoch_in_micros":)", epoch_us, "}},\n"));
-  append_text(out, R"({"name":"process_sort_index","ph":"M","pid":0,"args":{"sort_index":0}},)");
+  add(out, R"({"name":"process_name","ph":"M","pid":0,"args":{"name":")");
+  add(out, "halay rank ", options_.rank, " of ", options_.size);
+  add(out, R"(","rank":)", options_.rank, R"(,"size":)", options_.size);
+  add(out, R"(,"start_time_since_epoch_in_micros":)", epoch_us, "}},\n");
+  add(out, R"({"name":"process_sort_index","ph":"M","pid":0,"args":{"sort_index":0}},)");
   out += '\n';
 }
 
@@ -89,54 +110,48 @@ uint32_t ChromeText::track(std::string& out, NameId name) {
   Track& track = tracks_[index];
   if (track.pid != 0) return track.pid;
   track.pid = ++pids_;
-  append_text(out, text(R"({"name":"process_name","ph":"M","pid":)", track.pid, R"(,"args":{"name":)"));
+  add(out, R"({"name":"process_name","ph":"M","pid":)", track.pid, R"(,"args":{"name":)");
   append_json_string(out, names_.text(name));
-  append_text(out, text("}},\n", R"({"name":"process_sort_index","ph":"M","pid":)", track.pid,
-                        R"(,"args":{"sort_index":)", track.pid, "}},\n"));
+  add(out, "}},\n", R"({"name":"process_sort_index","ph":"M","pid":)", track.pid, R"(,"args":{"sort_index":)",
+      track.pid, "}},\n");
   return track.pid;
 }
 
 void ChromeText::append_time(std::string& out, Time at) {
   last_ = at;
   const int64_t ns = at.ns - options_.start_at.ns;
-  char digits[40];
-  const char* const sign = ns < 0 ? "-" : "";
   const uint64_t magnitude = ns < 0 ? 0 - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
-  std::snprintf(digits, sizeof digits, R"(,"ts":%s%llu.%03u)", sign, static_cast<unsigned long long>(magnitude / 1000),
-                static_cast<unsigned>(magnitude % 1000));
-  out += digits;
+  const uint64_t rest = magnitude % 1000;
+  add(out, ns < 0 ? R"(,"ts":-)" : R"(,"ts":)", magnitude / 1000, rest < 10 ? ".00" : (rest < 100 ? ".0" : "."), rest);
 }
 
 void ChromeText::begin(std::string& out, const Event& event, std::string_view prefix, std::string_view what) {
   const uint32_t pid = track(out, event.name);
-  append_text(out, R"({"ph":"B","name":")");
-  append_text(out, prefix);
-  append_text(out, what);
-  out += '"';
+  add(out, R"({"ph":"B","name":")", prefix, what, '"');
   append_time(out, event.at);
-  append_text(out, text(R"(,"pid":)", pid, "},\n"));
+  add(out, R"(,"pid":)", pid, "},\n");
   ++tracks_[static_cast<size_t>(event.name)].depth;
 }
 
 void ChromeText::append(std::string& out, const Event& event, std::span<const int64_t> dims) {
   switch (event.kind) {
     case EventKind::negotiate_begin:
-      return begin(out, event, "NEGOTIATE_", upper_name(op_kind_of(event)));
+      return begin(out, event, "NEGOTIATE_", op_names_[event.detail]);
     case EventKind::operation_begin:
-      return begin(out, event, "", upper_name(op_kind_of(event)));
+      return begin(out, event, "", op_names_[event.detail]);
     case EventKind::activity_begin:
       return begin(out, event, "", activity_of(event));
     case EventKind::rank_ready: {
       const uint32_t pid = track(out, event.name);
-      append_text(out, text(R"({"ph":"X","name":")", event.value, R"(","dur":0)"));
+      add(out, R"({"ph":"X","name":")", event.value, R"(","dur":0)");
       append_time(out, event.at);
-      return append_text(out, text(R"(,"pid":)", pid, "},\n"));
+      return add(out, R"(,"pid":)", pid, "},\n");
     }
     case EventKind::list_decided:
       if (!options_.mark_cycles) return;
-      append_text(out, R"({"ph":"i","name":"CYCLE_START","s":"g","pid":0)");
+      add(out, R"({"ph":"i","name":"CYCLE_START","s":"g","pid":0)");
       append_time(out, event.at);
-      return append_text(out, text(R"(,"args":{"list":)", event.value, "}},\n"));
+      return add(out, R"(,"args":{"list":)", event.value, "}},\n");
     case EventKind::negotiate_end:
     case EventKind::activity_end:
     case EventKind::operation_end: {
@@ -144,22 +159,22 @@ void ChromeText::append(std::string& out, const Event& event, std::span<const in
       Track& ended = tracks_[static_cast<size_t>(event.name)];
       if (ended.depth == 0) return;  // its begin was before this trace, or was dropped
       --ended.depth;
-      append_text(out, R"({"ph":"E")");
+      add(out, R"({"ph":"E")");
       append_time(out, event.at);
-      append_text(out, text(R"(,"pid":)", pid));
+      add(out, R"(,"pid":)", pid);
       if (event.kind == EventKind::operation_end) {
-        append_text(out, text(R"(,"args":{"dtype":")", static_cast<DType>(event.detail), R"(","shape":")"));
-        append_text(out, text(std::vector<int64_t>(dims.begin(), dims.end()), R"("})"));
+        add(out, R"(,"args":{"dtype":")", static_cast<DType>(event.detail), R"(","shape":")");
+        add(out, std::vector<int64_t>(dims.begin(), dims.end()), R"("})");
       }
-      return append_text(out, "},\n");
+      return add(out, "},\n");
     }
   }
 }
 
 void ChromeText::append_note(std::string& out, std::string_view note, std::string_view count_name, uint64_t count) {
-  append_text(out, text(R"({"ph":"i","name":")", note, R"(","s":"g","pid":0)"));
+  add(out, R"({"ph":"i","name":")", note, R"(","s":"g","pid":0)");
   append_time(out, last_ < options_.start_at ? options_.start_at : last_);
-  append_text(out, text(R"(,"args":{")", count_name, R"(":)", count, "}},\n"));
+  add(out, R"(,"args":{")", count_name, R"(":)", count, "}},\n");
 }
 
 void append_line(std::string& out, const NameTable& names, const Event& event) {

@@ -16,7 +16,7 @@ namespace halay::trace {
 
 class ChromeText {
  public:
-  ChromeText(const NameTable& names, const TimelineOptions& options) : names_(names), options_(options) {}
+  ChromeText(const NameTable& names, const TimelineOptions& options);
 
   // Objects that a trace begins with. Each object that these functions append ends with ",\n".
   void append_header(std::string& out, int64_t epoch_us) const;
@@ -35,7 +35,8 @@ class ChromeText {
 
   const NameTable& names_;
   const TimelineOptions options_;
-  std::vector<Track> tracks_;  // by NameId
+  std::vector<std::string> op_names_;  // by number, as upper_name() has them
+  std::vector<Track> tracks_;          // by NameId
   uint32_t pids_ = 0;
   Time last_{0};
 };
