@@ -8,9 +8,9 @@ namespace halay::execute {
 namespace {
 
 TEST(Extent, GivesWhatLiesTogetherFromAnOffset) {
-  std::array<std::byte, 10> a;
-  std::array<std::byte, 4> between;
-  std::array<std::byte, 6> b;
+  std::array<std::byte, 10> a{};
+  std::array<std::byte, 4> between{};
+  std::array<std::byte, 6> b{};
   Extent extent;
   extent.add(a.data(), 10);
   extent.add(between.data(), 0);
@@ -26,7 +26,7 @@ TEST(Extent, GivesWhatLiesTogetherFromAnOffset) {
 }
 
 TEST(Extent, JoinsNeighbours) {
-  std::array<std::byte, 30> memory;
+  std::array<std::byte, 30> memory{};
   Extent extent;
   extent.add(memory.data(), 10);
   extent.add(memory.data() + 10, 5);
@@ -44,7 +44,7 @@ TEST(Extent, KeepsNullOutWhereNothingIsBound) {
 }
 
 TEST(ExtentDeathTest, RefusesWhatLiesBehindTheEnd) {
-  std::array<std::byte, 4> memory;
+  std::array<std::byte, 4> memory{};
   Extent extent;
   extent.set(memory.data(), 4);
   EXPECT_DEATH((void)extent.from(4), "offset < size_bytes_");
