@@ -35,9 +35,8 @@ test-long:
 
 bench:
 	@tools/setup bench
-	@$(PYTHON) tools/make_wheel.py developer --install
-	@cmake --preset bench > build/logs/bench-configure.log && cmake --build --preset bench -j $(JOBS) > build/logs/bench-build.log
-	@.venv/bin/python bench/run.py
+	@cmake --preset bench > build/logs/bench.log && cmake --build --preset bench -j $(JOBS) >> build/logs/bench.log
+	@$(PYTHON) bench/raw.py build/bench --ranks 2 --json build/bench/raw.json
 
 wheel:
 	@tools/setup wheel
