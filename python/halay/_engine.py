@@ -101,6 +101,7 @@ _adapters: set[str] = set()
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 _forked_from: int | None = None  # the rank of the parent, in a forked child of an initialised process
 _hooks_installed = False
+_begun = 0  # worlds; each init() reads the environment anew with an engine of its own, and all ranks count alike
 _at_end: list[Callable[[], None]] = []
 
 
@@ -141,8 +142,10 @@ def initialize(adapter: str) -> bool:
 
 
 def _start() -> Engine:
+    global _begun
     pointer = ctypes.c_void_p()
-    check(_lib.engine_create(None, pointer))
+    check(_lib.engine_create(_lib.engine_options(f"HALAY_EPOCH={_begun}"), pointer))
+    _begun += 1
     assert pointer.value is not None
     engine = Engine(pointer.value)
     _engines.add(engine)

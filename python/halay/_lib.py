@@ -98,7 +98,7 @@ _PROTOTYPES: dict[str, tuple[bool, object, list[object]]] = {
     "last_error": (False, c_char_p, []),
     "last_error_rank": (False, c_int32, []),
     "enum_table": (False, c_int32, [c_char_p, c_uint32, POINTER(c_char_p), POINTER(c_int64)]),
-    "engine_create": (False, c_int32, [c_void_p, POINTER(c_void_p)]),
+    "engine_create": (False, c_int32, [POINTER(EngineOptions), POINTER(c_void_p)]),
     "engine_start_from_environment": (True, c_int32, [_engine]),
     "engine_shutdown": (True, c_int32, [_engine]),
     "engine_destroy": (True, None, [_engine]),
@@ -187,6 +187,14 @@ def _read_text(call: object, *leading: object) -> tuple[int, str]:
         if size.value <= capacity:
             return 0, buffer.value.decode("utf-8", "replace")
         capacity = int(size.value) + 4096
+
+
+def engine_options(*settings: str) -> EngineOptions:
+    """Options with settings ("HALAY_NAME=value") that win over the environment."""
+    texts = (c_char_p * (len(settings) + 1))(*[setting.encode() for setting in settings], None)
+    options = EngineOptions(struct_size=ctypes.sizeof(EngineOptions))
+    options.settings = ctypes.cast(texts, POINTER(c_char_p))  # keeps the texts
+    return options
 
 
 def stats(engine: int) -> tuple[int, str]:

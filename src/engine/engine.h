@@ -119,7 +119,7 @@ class Engine {
   std::unique_ptr<World> world_;
   std::unique_ptr<Charge> charge_;       // who drives world_; the two live and die together
   std::thread engine_thread_;
-  int64_t epoch_ = 0;                    // worlds begun through the store: all ranks count alike
+  int64_t epoch_ = config_.epoch;        // worlds begun through the store: all ranks count alike
   WorldInfo info_;
   std::atomic<bool> started_{false};
   std::atomic<int> visitors_{0};

@@ -153,7 +153,7 @@ print(ones())
     assert job.code == 0, job
     for rank in range(2):
         shapes, dtypes, after = job.lines(rank)
-        assert "[2]" in shapes and "[3]" in shapes and "rank 0" in shapes and "rank 1" in shapes, shapes
+        assert "(2,)" in shapes and "(3,)" in shapes and "rank 0" in shapes and "rank 1" in shapes, shapes
         assert "float32" in dtypes and "float64" in dtypes and "bad" in dtypes, dtypes
         assert after == "[2.0, 2.0]"
 
