@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""halay's raw allreduce beside Open MPI's: float32 sum, private buffers, one machine.
+"""halay's raw allreduce beside Open MPI's: float32 sum, private buffers, one machine; and the way through halay's engine.
 
-Runs the two programs in turn, several rounds, and writes a table of medians and minima with their ratio, and all samples as
+Runs the programs in turn, several rounds, and writes a table of medians and minima with their ratio, and all samples as
 JSON. A machine that is busy otherwise gives no figures worth keeping.
 
-    cmake --preset bench && cmake --build --preset bench --target raw_bench mpi_allreduce
+    cmake --preset bench && cmake --build --preset bench --target raw_bench mpi_allreduce engine_bench
     python3 bench/raw.py build/bench --ranks 2 --json raw.json
+
+Where a machine cannot be had alone, `--prefix "chrt -f 10"` (as root) keeps others off the cores while a program runs.
 """
 
 from __future__ import annotations
@@ -56,8 +58,10 @@ def mpi_command(program: pathlib.Path, ranks: int) -> list[str]:
 
 
 def table(samples: Samples, algorithms: dict[int, str]) -> str:
-    has_mpi = "mpi" in samples
+    has_mpi, has_engine = "mpi" in samples, "engine" in samples
     head = ["size", "algorithm", "halay µs (median / min)", "copy µs"]
+    if has_engine:
+        head += ["engine µs (median / min)"]
     if has_mpi:
         head += ["Open MPI µs (median / min)", "Open MPI / halay (median, min)"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -65,6 +69,9 @@ def table(samples: Samples, algorithms: dict[int, str]) -> str:
         ours = samples["halay"][size]
         row = [words_of(size), algorithms.get(size, ""), f"{statistics.median(ours):.2f} / {min(ours):.2f}"]
         row.append(f"{statistics.median(samples['copy'][size]):.2f}")
+        if has_engine:
+            through = samples["engine"][size]
+            row.append(f"{statistics.median(through):.2f} / {min(through):.2f}")
         if has_mpi:
             theirs = samples["mpi"][size]
             row.append(f"{statistics.median(theirs):.2f} / {min(theirs):.2f}")
@@ -81,6 +88,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=0.1, help="for each size and round")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="bytes")
     parser.add_argument("--json", type=pathlib.Path, help="where to write all samples")
+    parser.add_argument("--prefix", default="", help="put before both commands")
     arguments = parser.parse_args()
     ours, theirs = find(arguments.build, "raw_bench"), find(arguments.build, "mpi_allreduce")
     if ours is None:
@@ -89,13 +97,17 @@ def main() -> int:
     if theirs is None or shutil.which("mpirun") is None:
         print("Open MPI is not here (openmpi-bin, libopenmpi-dev): halay alone", file=sys.stderr)
         theirs = None
+    engine = find(arguments.build, "engine_bench")
+    prefix = arguments.prefix.split()
     numbers = [str(arguments.ranks), str(arguments.seconds), *map(str, arguments.sizes)]
     samples: Samples = {}
     algorithms: dict[int, str] = {}
     for _ in range(arguments.rounds):
-        run([str(ours), *numbers], samples, algorithms)
+        run([*prefix, str(ours), *numbers], samples, algorithms)
         if theirs is not None:
-            run([*mpi_command(theirs, arguments.ranks), *numbers], samples, algorithms)
+            run([*prefix, *mpi_command(theirs, arguments.ranks), *numbers], samples, algorithms)
+        if engine is not None:
+            run([*prefix, str(engine), *numbers], samples, algorithms)
     print(f"{arguments.ranks} ranks, float32 sum, {arguments.rounds} rounds in turn\n")
     print(table(samples, algorithms))
     if arguments.json is not None:

@@ -1,6 +1,6 @@
-// How long one small frame takes from rank to rank when both sides drive (nobody sleeps), and how fast one large transfer
-// goes. Two threads, each a rank of its own; shm maps the memory twice, as two processes do. Needs two idle cores.
-// Prints the minimum and the median of several rounds.
+// How long one small frame takes from rank to rank when both sides drive (nobody sleeps), and how fast one large
+// transfer goes. Two threads, each a rank of its own; shm maps the memory twice, as two processes do. Needs two idle
+// cores. Prints the minimum and the median of several rounds.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

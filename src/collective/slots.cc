@@ -7,7 +7,7 @@ Slots::Slots(const Problem& problem, const Surroundings& surroundings) {
   const size_t line = kLineBytes / bytes_each;
   elems = surroundings.window_bytes / bytes_each / kSlotCount;
   if (elems > line) elems -= elems % line;
-  elems = std::min(elems, chunk_elems_of(surroundings, bytes_each));
+  elems = std::min({elems, chunk_elems_of(surroundings, bytes_each), kSlotBytes / bytes_each});
 }
 
 double hand_over_seconds(const Problem& problem, const Surroundings& surroundings) {

@@ -16,6 +16,9 @@ inline constexpr uint32_t kFilled = 0;   // flag
 inline constexpr uint32_t kReduced = 1;  // flag
 // Boundaries on cache lines, where the data are large enough, keep writers apart.
 inline constexpr size_t kLineBytes = 128;
+// At most so much in a slot: an input chunk, the slot and a peer's slot stay in a second-level cache
+// (docs/performance.md).
+inline constexpr size_t kSlotBytes = 128 * 1024;
 
 struct Slots {
   Slots(const Problem& problem, const Surroundings& surroundings);

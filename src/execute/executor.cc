@@ -107,6 +107,7 @@ void Executor::take_finished(std::vector<Finished>& out) {
 }
 
 Time Executor::next_deadline() const {
+  if (!state_->lost.ok()) return Time::never();
   Time next = state_->shared.pool.next_trim();
   for (const auto& lane : state_->lanes) next = std::min(next, lane->deadline());
   return next;

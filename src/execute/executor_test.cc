@@ -181,6 +181,13 @@ TEST(Executor, GivesTheSameBitsHoweverTensorsAreFused) {
   }
 }
 
+TEST(Executor, GivesTheSameBitsWhereResultsGoPastTheCache) {
+  OpSpec large;
+  large.dtype = DType::int64;
+  large.tensors = {(size_t{1} << 18) + 3, 1001};  // 2 MiB in and out for 8 members: more than a cache of 32 MiB
+  run_one(8, large, {"", true});
+}
+
 TEST(Executor, FinishesOperationsWithoutElements) {
   for (const int32_t size : {1, 2, 5}) {
     for (const bool windows : {true, false}) {

@@ -337,6 +337,7 @@ TEST(Abandon, EndsAllThatIsQueuedAndTouchesNoMemoryAfterwards) {
     ASSERT_EQ(ids_of(world.finished(0)), (std::vector<uint64_t>{1, 2}));
     for (const Finished& finished : world.finished(0)) EXPECT_EQ(finished.status.text(), "rank 1 said so");
     EXPECT_TRUE(running->outputs(0) == before);
+    EXPECT_EQ(world.executor(0).next_deadline(), Time::never());
     // What comes later ends alike.
     TestOp later(allreduce({4}, 2), 3, 3);
     later.submit(world, 1, 0);

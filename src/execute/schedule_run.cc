@@ -4,12 +4,20 @@
 #include "base/text.h"
 
 namespace halay::execute {
+namespace {
+
+// About the last-level cache that the members share. What all of them read and write is set against it.
+constexpr size_t kCacheBytes = size_t{32} << 20;
+
+}  // namespace
 
 void ScheduleRun::start(const Spec& spec) {
   spec_ = spec;
   next_ = 0;
   width_ = bytes_of(spec.arithmetic.dtype);
   acc_width_ = bytes_of(accumulator_of(spec.arithmetic.dtype));
+  const size_t touched_bytes = spec.buffers->input.size_bytes() + spec.buffers->output.size_bytes();
+  larger_than_cache_ = touched_bytes >= kCacheBytes / spec.members.size();
   transfers_.assign(spec.schedule->steps.size(), {});
 }
 
@@ -114,7 +122,7 @@ void ScheduleRun::copy(const Step& step) {
     n = count - done;
     const std::byte* src = run_at(step.src, done, n);
     std::byte* dst = run_at(step.dst, done, n);
-    if (dst != src) math::copy(dst, src, n * width_);
+    if (dst != src) math::copy(dst, src, n * width_, stores_to(step.dst.buffer));
   }
 }
 
@@ -159,7 +167,8 @@ void ScheduleRun::reduce_all(const Step& step) {
     n = count - done;
     std::byte* dst = run_at(step.dst, done, n);
     for (size_t i = 0; i < regions.size(); ++i) sources_[i] = run_at(regions[i], done, n);
-    math::reduce_all(arithmetic.dtype, arithmetic.op, dst, sources_.data(), sources_.size(), n, arithmetic.scale);
+    math::reduce_all(arithmetic.dtype, arithmetic.op, dst, sources_.data(), sources_.size(), n, arithmetic.scale,
+                     stores_to(step.dst.buffer));
   }
 }
 

@@ -76,8 +76,15 @@ class ScheduleRun {
   std::byte* run_at(const Region& region, size_t done, size_t& want) const;
 
   Spec spec_;
+  // Results for the user go past the cache where the operation is larger than the cache. What lies in windows is read by
+  // others at once: into the cache (docs/performance.md).
+  math::Stores stores_to(Buffer buffer) const {
+    return buffer == Buffer::output && larger_than_cache_ ? math::Stores::streaming : math::Stores::cached;
+  }
+
   size_t next_ = 0;
   size_t width_ = 0, acc_width_ = 0;
+  bool larger_than_cache_ = false;
   std::vector<transport::Transfer> transfers_;  // by step index; only posting steps use theirs
   std::vector<const void*> sources_;
 };
