@@ -8,8 +8,14 @@ namespace {
 
 bool fits(const Problem& problem, const Surroundings&) { return problem.member_count == 1; }
 
+// Rows of an alltoall that no split names stay behind.
+size_t moved_elems(const Problem& problem) {
+  if (problem.kind == OpKind::barrier) return 0;
+  return problem.kind == OpKind::alltoall ? problem.counts[0] : problem.count_elems;
+}
+
 double cost(const Problem& problem, const Surroundings& surroundings) {
-  return static_cast<double>(problem.count_elems * bytes_of(problem.dtype)) * surroundings.link.gamma;
+  return static_cast<double>(moved_elems(problem) * bytes_of(problem.dtype)) * surroundings.link.gamma;
 }
 
 Schedule plan_alone(const Problem& problem, const Surroundings& surroundings) {
@@ -17,7 +23,7 @@ Schedule plan_alone(const Problem& problem, const Surroundings& surroundings) {
   const bool reduces = traits_of(problem.kind).reduces;
   if (reduces && !widens(problem.dtype)) builder.let_acc_be_output();
   const size_t chunk = chunk_elems_of(surroundings, bytes_of(accumulator_of(problem.dtype)));
-  const Part all{0, problem.kind == OpKind::barrier ? 0 : problem.count_elems};
+  const Part all{0, moved_elems(problem)};
   for (size_t c = 0; c < chunks_in(all.count, chunk); ++c) {
     const Part part = chunk_of(all, c, chunk);
     if (!reduces) {

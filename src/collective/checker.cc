@@ -144,8 +144,9 @@ class Checker {
   }
 
   bool in_place(const Problem& problem) const {
-    return options_.in_place && (problem.kind == OpKind::allreduce || problem.kind == OpKind::broadcast ||
-                                 (problem.member_count == 1 && problem.kind != OpKind::barrier));
+    return options_.in_place &&
+           (problem.kind == OpKind::allreduce || problem.kind == OpKind::broadcast ||
+            (problem.member_count == 1 && problem.kind != OpKind::barrier && problem.kind != OpKind::alltoall));
   }
 
   void enter(size_t m) {

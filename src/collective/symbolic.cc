@@ -8,6 +8,9 @@
 namespace halay::collective {
 namespace {
 
+// Elements of an alltoall's input that no split names: every member has some, and nothing may touch them.
+constexpr size_t kRowsLeftOver = 3;
+
 uint64_t mix(uint64_t x) {
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9u;
@@ -91,7 +94,7 @@ size_t input_count(const Problem& problem, int member) {
     case OpKind::reducescatter:
       return sum_before(problem.counts, members);
     case OpKind::alltoall:
-      return sum_before(problem.counts, (me + 1) * members) - sum_before(problem.counts, me * members);
+      return sum_before(problem.counts, (me + 1) * members) - sum_before(problem.counts, me * members) + kRowsLeftOver;
     case OpKind::barrier:
       return 0;
     default:
