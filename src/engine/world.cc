@@ -53,7 +53,8 @@ bool World::drive(EngineToken& token, Time now) {
 
 bool World::glance(EngineToken&, Time now) {
   if (!status_.ok()) return false;
-  const bool moved = executor_->progress(now) | finish_batches(now);
+  bool moved = executor_->progress(now);
+  moved |= finish_batches(now);
   flush_completed();
   return moved;
 }
@@ -112,10 +113,9 @@ void World::take_operation(Operation& operation, Time now) {
     set.control->join(ticket_of(operation), now);
     return;
   }
-  if (parts_.timeline.active()) {
-    parts_.timeline.negotiate_begin(request.name, request.kind, now);
-    parts_.timeline.rank_ready(request.name, fabric_->rank(), now);
-  }
+  // Always: the flight recorder keeps the last events also while no timeline is written.
+  parts_.timeline.negotiate_begin(request.name, request.kind, now);
+  parts_.timeline.rank_ready(request.name, fabric_->rank(), now);
   set.control->submit(ticket_of(operation), request, (operation.submission.flags & kUrgent) != 0, now);
 }
 
