@@ -64,7 +64,8 @@ endfunction()
 # halay_static_runtime(target): the C++ library inside, so that the target runs wherever its C library is old enough.
 function(halay_static_runtime target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT HALAY_SANITIZE)
-    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+    # __cxa_pure_virtual is a weak reference of every abstract class, which alone does not pull it in.
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,-u,__cxa_pure_virtual)
   endif()
   target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,--as-needed)
 endfunction()

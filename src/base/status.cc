@@ -27,7 +27,7 @@ Status& Status::operator=(const Status& other) {
 }
 
 const std::string& Status::text() const {
-  static const std::string kNoText;
+  static const std::string& kNoText = *new std::string;  // never destroyed
   return failure_ ? failure_->text : kNoText;
 }
 

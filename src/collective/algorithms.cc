@@ -4,7 +4,8 @@
 namespace halay::collective {
 
 const std::vector<Algorithm>& algorithms() {
-  static const std::vector<Algorithm> kTable = {
+  // Never destroyed: a thread may still be at work while the process ends.
+  static const auto& kTable = *new std::vector<Algorithm>{
       alone_row(OpKind::allreduce),     shm_inline_row(),        shm_everyone_row(),         shm_owner_row(),
       recursive_doubling_row(),         halving_doubling_row(),  direct_allreduce_row(),     ring_allreduce_row(),
 
