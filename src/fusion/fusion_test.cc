@@ -102,6 +102,11 @@ TEST_F(Packing, NeverSeparatesAGroupForItsSize) {
   EXPECT_EQ(packed(), (Names{{0, 2, 4}, {1, 3}}));
 }
 
+TEST_F(Packing, KeepsTheOrderOfTheListInsideABatch) {
+  grouped(reduce(1), 50), reduce(1), grouped(reduce(1), 50);
+  EXPECT_EQ(packed(), (Names{{0, 1, 2}}));
+}
+
 TEST_F(Packing, SeparatesAGroupByDtype) {
   grouped(reduce(1), 50), grouped(reduce(1, DType::float64), 50), reduce(1);
   EXPECT_EQ(packed(), (Names{{0, 2}, {1}}));

@@ -247,6 +247,7 @@ void Decider::fail_alone(Entry& entry, const Status& status, Time now) {
   entry.fresh->decision.name = entry.name;
   entry.fresh->decision.kind = kind;
   entry.fresh->decision.status = status;
+  entry.skipped.clear();  // nobody takes part
   entry.bytes = 0;
   close_now_ = true;
   make_ready(entry, now);

@@ -261,6 +261,32 @@ TEST_F(Deciding, WhoAsksBetweenAFailureAndItsListIsAnsweredToo) {
   EXPECT_EQ(list->fresh[1].asked, (std::vector<int>{0, 1}));
 }
 
+TEST_F(Deciding, AGroupThatRanksSeeDifferentlyFailsInEveryOrder) {
+  ask(1, {grouped("a", "g", 1)});
+  join(1);
+  ask(0, {grouped("b", "g", 2), grouped("a", "g", 2)});  // b would be complete without rank 1
+  const auto list = step();
+  ASSERT_EQ(list->items.size(), 2u);
+  EXPECT_EQ(list->items[0].kind, ListItemKind::failed);
+  EXPECT_EQ(list->items[1].kind, ListItemKind::failed);
+}
+
+TEST_F(Deciding, AfterAFailedJoinAGroupWaitsForThatRankAgain) {
+  options_.ranks = {0, 1, 2};
+  join(2);
+  pass(50'000 * kMs);
+  ask(0, {grouped("a", "g", 2), grouped("b", "g", 2)}), ask(1, {grouped("a", "g", 2)});
+  pass(50'000 * kMs);
+  EXPECT_EQ(step()->fresh[0].decision.kind, OpKind::join);
+  ask(2, {grouped("a", "g", 2)}, true);
+  EXPECT_EQ(step(), nullptr);
+  ask(1, {grouped("b", "g", 2)}), ask(2, {grouped("b", "g", 2)}, true);
+  const auto list = step();
+  ASSERT_TRUE(list);
+  EXPECT_EQ(list->items.size(), 2u);
+  EXPECT_TRUE(list->joined.empty());
+}
+
 // Leaving.
 
 TEST_F(Deciding, WhatNeedsOneThatLeftFailsAndWhatItAskedForGoesOn) {
@@ -358,6 +384,17 @@ TEST_F(Deciding, NeverEvictsWhatIsBeingAskedFor) {
   EXPECT_EQ(list->fresh[0].decision.cache_id, 0u);
   EXPECT_TRUE(repeat(1, 1, 0).ok());
   EXPECT_EQ(step()->items, (Items{{ListItemKind::repeat, 1}}));
+}
+
+TEST_F(Deciding, DoesNotWaitForACompanionThatWasEvicted) {
+  options_.cache_capacity = 3;
+  decide({request("x"), request("y"), request("z")});
+  decide({request("new")});  // evicts x
+  for (const int member : {0, 1}) {
+    EXPECT_TRUE(repeat(member, 2, 0).ok());
+    EXPECT_TRUE(repeat(member, 3, 0).ok());
+  }
+  EXPECT_TRUE(step());
 }
 
 TEST_F(Deciding, WithoutACacheEverythingTravelsInFull) {

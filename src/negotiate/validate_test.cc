@@ -157,6 +157,11 @@ TEST_F(Validate, AnAnswerLooksOnlyAtWhatHasAMeaning) {
   EXPECT_TRUE(answers(reduced, other, 0, 1));
   other.postscale = 2;
   EXPECT_FALSE(answers(reduced, other, 0, 1));
+  Request average = sum;
+  average.reduce_op = ReduceOp::average;
+  const Decision averaged = decide(round_of({average}));
+  average.divisor = Divisor::active;
+  EXPECT_FALSE(answers(averaged, average, 0, 1));
 }
 
 TEST_F(Validate, NormalizingFillsInEqualSplits) {
