@@ -1,5 +1,5 @@
-// The Unix sockets between two processes of one machine: they carry descriptors, and their end is the end of the process.
-// Messages keep their borders (SOCK_SEQPACKET); names are abstract, so nothing stays in the file system.
+// The Unix sockets between two processes of one machine: they carry descriptors, and their end is the end of the
+// process. Messages keep their borders (SOCK_SEQPACKET); names are abstract, so nothing stays in the file system.
 // Thread: any (no state).
 #pragma once
 
@@ -40,7 +40,8 @@ Passing send_local(int socket, std::span<const std::byte> bytes, std::span<const
 // `ended` also for what is larger than `most_bytes`.
 Passing receive_local(int socket, size_t most_bytes, LocalMessage& into);
 
-// Readable once the process has ended, whoever else still holds its sockets (a forked child does). Empty: not to be had.
+// Readable once the process has ended, whoever else still holds its sockets (a forked child does). Empty: not to be
+// had.
 UniqueFd watch_process(int32_t pid);
 
 }  // namespace halay::region

@@ -1,4 +1,6 @@
-// Explores every order in which a few processes can take their steps; for the model tests of the shared-memory protocols.
+// Explores every order in which a few processes can take their steps; for the model tests of the shared-memory
+// protocols.
+//
 // Thread: any (no state).
 #pragma once
 
@@ -17,8 +19,8 @@ struct Exploration {
   std::vector<std::string> faults;  // what `check` said, each once
 };
 
-// An action changes the state and returns true, or returns false if it cannot be taken now. `check` looks at every state
-// (ending: nobody can go on) and returns what is wrong, or nothing.
+// An action changes the state and returns true, or returns false if it cannot be taken now. `check` looks at every
+// state (ending: nobody can go on) and returns what is wrong, or nothing.
 template <typename State>
 Exploration explore(const State& start, const std::vector<std::function<bool(State&)>>& actions,
                     const std::function<std::string(const State&, bool ending)>& check) {

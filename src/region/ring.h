@@ -1,10 +1,12 @@
 // A ring of bytes from one writer to one reader, in raw memory that both see (of one process or two).
 //
-// The memory: one line for the reader's two counters, kCellCount cells of one line each, then the bulk area. A write fills
-// the next cell: what fits lies in the cell itself, beside its tag, so that a small frame is handed over with one line; more
-// goes to the bulk area first. The tag (number of the cell + 1, and how many bytes are in it) is stored last, with release:
-// a killed writer never shows half a cell. The reader gives cells and bulk bytes back by its own counters; a writer looks at
-// them only when its last look says that it is full, and an empty poll reads one line, the next cell.
+// The memory: one line for the reader's two counters, kCellCount cells of one line each, then the bulk area. A write
+// fills the next cell: what fits lies in the cell itself, beside its tag, so that a small frame is handed over with one
+// line; more goes to the bulk area first. The tag (number of the cell + 1, and how many bytes are in it) is stored
+// last, with release: a killed writer never shows half a cell. The reader gives cells and bulk bytes back by its own
+// counters; a writer looks at them only when its last look says that it is full, and an empty poll reads one line, the
+// next cell.
+//
 // Thread: one for each end.   Owns: nothing; the memory must outlive both ends, and be zero before the first use.
 #pragma once
 
@@ -85,8 +87,8 @@ class RingWriter {
  private:
   struct Source {
     std::span<const std::span<const std::byte>> parts;
-    size_t left = 0;         // bytes in all parts
-    size_t offset = 0;       // in the first part
+    size_t left = 0;    // bytes in all parts
+    size_t offset = 0;  // in the first part
 
     std::span<const std::byte> part() {
       while (parts.front().size() == offset) parts = parts.subspan(1), offset = 0;
@@ -148,8 +150,8 @@ class RingWriter {
   size_t bulk_free() const { return ring_.capacity - static_cast<size_t>(bulk_ - bulk_taken_); }
 
   RingMemory ring_;
-  size_t most_at_once_;             // a quarter: the reader starts while the rest is being written
-  uint64_t cell_ = 0, bulk_ = 0;    // written so far
+  size_t most_at_once_;           // a quarter: the reader starts while the rest is being written
+  uint64_t cell_ = 0, bulk_ = 0;  // written so far
   uint64_t cells_taken_ = 0, bulk_taken_ = 0;
 };
 
@@ -170,9 +172,7 @@ class RingReader {
     return done;
   }
 
-  bool empty() const {
-    return !opened_ && ring_.cell(cell_).tag.load(std::memory_order_acquire) >> 8 != cell_ + 1;
-  }
+  bool empty() const { return !opened_ && ring_.cell(cell_).tag.load(std::memory_order_acquire) >> 8 != cell_ + 1; }
   // The writer's memory makes no sense; nothing more comes out.
   bool broken() const { return broken_; }
 

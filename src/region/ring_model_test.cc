@@ -79,8 +79,8 @@ struct SlotWorld {
 
 struct SlotShape {
   int slots = 2;
-  bool only_first_writes = false;   // a broadcast: nobody answers
-  bool credit = false;              // the writer waits for the readers' counters
+  bool only_first_writes = false;  // a broadcast: nobody answers
+  bool credit = false;             // the writer waits for the readers' counters
 };
 
 // Member m, round k: slot[k % slots] = k + 1; flag = k + 1; then for each other: wait for its flag, read its slot.

@@ -15,7 +15,9 @@ class Ring {
  public:
   explicit Ring(size_t capacity)
       : bytes_(RingMemory::bytes_for(capacity) + kLineBytes),
-        memory_(aligned(bytes_.data())), writer(memory_, capacity), reader(memory_, capacity) {}
+        memory_(aligned(bytes_.data())),
+        writer(memory_, capacity),
+        reader(memory_, capacity) {}
 
   size_t write(std::vector<std::span<const std::byte>> parts) { return writer.write(parts); }
 
@@ -103,7 +105,8 @@ TEST(Ring, CarriesARandomStreamBetweenTwoThreadsUnchanged) {
     std::mt19937 random(seed);
     std::vector<std::byte> source(9000);
     for (size_t at = 0; at < total;) {
-      const size_t a = std::min<size_t>(random() % 40, total - at), b = std::min<size_t>(random() % 8000, total - at - a);
+      const size_t a = std::min<size_t>(random() % 40, total - at),
+                   b = std::min<size_t>(random() % 8000, total - at - a);
       for (size_t i = 0; i < a + b; ++i) source[i] = static_cast<std::byte>((at + i) % 251);
       for (size_t sent = 0; sent < a + b;) {
         const auto rest = std::span<const std::byte>(source).first(a + b).subspan(sent);

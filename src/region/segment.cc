@@ -90,7 +90,7 @@ Result<Segment> Segment::create(std::string_view name, size_t bytes, Backing bac
 }
 
 Result<Segment> Segment::map(UniqueFd fd, size_t expected_bytes) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return Status::internal(text("shared memory: fstat: ", reason()));
   if (status.st_size < 0 || static_cast<size_t>(status.st_size) != expected_bytes) {
     return Status::internal(text("shared memory: came with ", static_cast<int64_t>(status.st_size),

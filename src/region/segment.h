@@ -1,4 +1,6 @@
-// Segment: memory that several processes of one machine map. A memfd of sealed size; it has no name and leaves nothing behind.
+// Segment: memory that several processes of one machine map. A memfd of sealed size; it has no name and leaves nothing
+// behind.
+//
 // Thread: any, one at a time.   Owns: the mapping and, until close_descriptor(), the descriptor.
 #pragma once
 

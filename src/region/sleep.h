@@ -1,6 +1,6 @@
-// Sleep and wake between processes (rule 8). The sleeper writes what it waits for, *fences*, looks once more, and only then
-// sleeps. The other stores its data, *fences*, looks whether somebody sleeps, and only then rings. Without both fences a
-// processor may look before its own store is seen, and the wake-up is lost: sleep_model_test.cc shows it.
+// Sleep and wake between processes (rule 8). The sleeper writes what it waits for, *fences*, looks once more, and only
+// then sleeps. The other stores its data, *fences*, looks whether somebody sleeps, and only then rings. Without both
+// fences a processor may look before its own store is seen, and the wake-up is lost: sleep_model_test.cc shows it.
 // Thread: sleep_with, woken: the sleeper; should_ring: any other.
 #pragma once
 

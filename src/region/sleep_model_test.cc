@@ -26,25 +26,42 @@ struct Fences {
 Exploration explore_sleep(Fences fences) {
   const auto writer = [fences](World& w) {
     switch (w.writer_step) {
-      case 0: w.writer.store(kData, 1); break;
-      case 1: if (fences.writer && w.writer.count > 0) return false; break;
-      case 2: w.saw_word = w.writer.load(w.memory, kWord); break;
-      case 3: if (w.saw_word) w.bell = 1; break;
-      default: return false;
+      case 0:
+        w.writer.store(kData, 1);
+        break;
+      case 1:
+        if (fences.writer && w.writer.count > 0) return false;
+        break;
+      case 2:
+        w.saw_word = w.writer.load(w.memory, kWord);
+        break;
+      case 3:
+        if (w.saw_word) w.bell = 1;
+        break;
+      default:
+        return false;
     }
     ++w.writer_step;
     return true;
   };
   const auto sleeper = [fences](World& w) {
     switch (w.sleeper_step) {
-      case 0: w.sleeper.store(kWord, 1); break;
-      case 1: if (fences.sleeper && w.sleeper.count > 0) return false; break;
-      case 2: w.got_data = w.sleeper.load(w.memory, kData) == 1; w.asleep = !w.got_data; break;
+      case 0:
+        w.sleeper.store(kWord, 1);
+        break;
+      case 1:
+        if (fences.sleeper && w.sleeper.count > 0) return false;
+        break;
+      case 2:
+        w.got_data = w.sleeper.load(w.memory, kData) == 1;
+        w.asleep = !w.got_data;
+        break;
       case 3:
         if (w.asleep && !w.bell) return false;
         w.asleep = false;
         break;
-      default: return false;
+      default:
+        return false;
     }
     ++w.sleeper_step;
     return true;

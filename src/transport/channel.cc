@@ -23,12 +23,12 @@ constexpr size_t kEntriesAtOnce = 16;
 struct Outgoing {
   FrameKind kind = FrameKind::control;
   uint64_t lane = 0;
-  std::vector<std::byte> copy;           // of a frame; empty where the bytes are the poster's
+  std::vector<std::byte> copy;  // of a frame; empty where the bytes are the poster's
   std::span<const std::byte> payload;
   Transfer* transfer = nullptr;
-  bool begun = false;                    // has its header
+  bool begun = false;  // has its header
   std::array<std::byte, kFrameHeaderBytes> header;
-  size_t sent_bytes = 0;                 // of header and payload together
+  size_t sent_bytes = 0;  // of header and payload together
 
   size_t total_bytes() const { return kFrameHeaderBytes + payload.size(); }
 };
@@ -46,7 +46,7 @@ struct Unexpected {
 
 struct Lane {
   std::deque<Posted> posted;
-  std::deque<Unexpected> unexpected;     // never both
+  std::deque<Unexpected> unexpected;  // never both
 };
 
 enum class Into : uint8_t { header, message, posted, unexpected };
@@ -66,12 +66,12 @@ struct Channel::State {
   std::unordered_map<uint64_t, Lane> lanes;
   Into into = Into::header;
   std::array<std::byte, kFrameHeaderBytes> header_bytes;
-  size_t got_bytes = 0;                  // of what is being read now
+  size_t got_bytes = 0;  // of what is being read now
   uint32_t awaited_number = 0;
   FrameHeader header;
   std::vector<std::byte> message;
-  Posted current;                        // Into::posted; no transfer: forgotten by cancel_lane
-  std::vector<std::byte> forgotten;      // takes what nobody wants any more
+  Posted current;                    // Into::posted; no transfer: forgotten by cancel_lane
+  std::vector<std::byte> forgotten;  // takes what nobody wants any more
 
   void begin(Outgoing& entry);
   bool push();
@@ -210,7 +210,8 @@ void Channel::post_recv(uint64_t lane, std::span<std::byte> bytes, Transfer* tra
   }
   Unexpected& early = queue.unexpected.front();
   if (early.total_bytes != bytes.size()) {
-    if (s.status.ok()) s.fail(text(early.total_bytes, " bytes on lane ", lane, " where ", bytes.size(), " were awaited"));
+    if (s.status.ok())
+      s.fail(text(early.total_bytes, " bytes on lane ", lane, " where ", bytes.size(), " were awaited"));
     return;
   }
   // Only the newest can still be on its way.
@@ -233,12 +234,12 @@ void Channel::cancel_lane(uint64_t lane) {
     s.current = {};
   }
   s.lanes.erase(lane);
-  std::erase_if(s.outgoing, [lane](const Outgoing& entry) {
-    return entry.transfer && entry.lane == lane && !entry.begun;
-  });
+  std::erase_if(s.outgoing,
+                [lane](const Outgoing& entry) { return entry.transfer && entry.lane == lane && !entry.begun; });
   for (Outgoing& entry : s.outgoing) {
     if (!entry.transfer || entry.lane != lane) continue;
-    entry.copy.assign(entry.payload.begin(), entry.payload.end());  // the peer still needs the rest to find the next frame
+    entry.copy.assign(entry.payload.begin(),
+                      entry.payload.end());  // the peer still needs the rest to find the next frame
     entry.payload = entry.copy;
     entry.transfer = nullptr;
   }
@@ -266,7 +267,8 @@ void Channel::State::take_data_header() {
   }
   current = lane.posted.front();
   if (current.into.size() != header.payload_bytes) {
-    return fail(text(header.payload_bytes, " bytes on lane ", header.lane, " where ", current.into.size(), " were awaited"));
+    return fail(
+        text(header.payload_bytes, " bytes on lane ", header.lane, " where ", current.into.size(), " were awaited"));
   }
   lane.posted.pop_front();
   into = Into::posted;

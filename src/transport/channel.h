@@ -1,5 +1,6 @@
-// Channel: frames and tensor bytes between this rank and one peer, over one Pipe. Framing, matching and queueing live here
-// once; a transport is only a Pipe.
+// Channel: frames and tensor bytes between this rank and one peer, over one Pipe. Framing, matching and queueing live
+// here once; a transport is only a Pipe.
+//
 // Thread: whoever holds the engine's token.   Owns: its Pipe, queued frames, data that came before it was asked for.
 #pragma once
 

@@ -260,7 +260,7 @@ TEST(Channel, ForgetsACancelledLaneAndGoesOnWithTheOthers) {
   ends.first->post_send(1, gone, &t[1]);
   ends.first->post_send(2, kept, &t[2]);
   ends.second->progress(ends.second_sink);
-  ends.first->cancel_lane(1);   // half-way: the rest still has to go, from a copy
+  ends.first->cancel_lane(1);  // half-way: the rest still has to go, from a copy
   ends.second->cancel_lane(1);
   const auto before = into_gone;
   ends.second->post_recv(2, into_kept, &t[3]);

@@ -1,4 +1,6 @@
 // How worlds come to be, and how they do not.
+#include "net/connect.h"
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,7 +9,6 @@
 #include <cstring>
 #include <optional>
 
-#include "net/connect.h"
 #include "transport/door_address.h"
 #include "transport/fabric.h"
 #include "transport/world_for_test.h"
@@ -113,7 +114,8 @@ TEST(Connect, KeepsToTheInterfacesThatWereNamed) {
   options.interfaces = "lo";
   const DoorAddress address = decode_door_address(open_door(options).value()->address()).value();
   ASSERT_FALSE(address.tcp_addresses.empty());
-  for (const std::string& tcp : address.tcp_addresses) EXPECT_TRUE(net::Address::parse(tcp).value().is_loopback()) << tcp;
+  for (const std::string& tcp : address.tcp_addresses)
+    EXPECT_TRUE(net::Address::parse(tcp).value().is_loopback()) << tcp;
 }
 
 // --- processes that die ---

@@ -56,7 +56,8 @@ Status Conversation::flush() {
     if (local_) {
       const region::Passing passed = region::send_local(link_.local_socket.get(), message.bytes, message.descriptors);
       if (passed == region::Passing::would_block) return {};
-      if (passed == region::Passing::ended) return Status::peer_lost(-1, "the connection was closed during the handshake");
+      if (passed == region::Passing::ended)
+        return Status::peer_lost(-1, "the connection was closed during the handshake");
       outgoing_.pop_front();
       continue;
     }
@@ -75,7 +76,8 @@ Status Conversation::flush() {
 Result<bool> Conversation::receive(size_t count) {
   if (local_) {
     const region::Passing passed = region::receive_local(link_.local_socket.get(), count, message_);
-    if (passed == region::Passing::ended) return Status::peer_lost(-1, "the connection was closed during the handshake");
+    if (passed == region::Passing::ended)
+      return Status::peer_lost(-1, "the connection was closed during the handshake");
     incoming_ = std::move(message_.bytes);
     return passed == region::Passing::done;
   }

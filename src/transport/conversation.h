@@ -1,5 +1,6 @@
-// One connection while the world is being built: handshake, then (between processes of one machine) the passing of memory and
-// doorbells. Never blocks.
+// One connection while the world is being built: handshake, then (between processes of one machine) the passing of
+// memory and doorbells. Never blocks.
+//
 // Thread: one.   Owns: the connection until it is taken.
 #pragma once
 
@@ -26,9 +27,9 @@ namespace halay::transport {
 struct MeshLink {
   std::unique_ptr<net::Stream> stream;  // TCP; null: local
   UniqueFd local_socket;
-  region::Segment segment;              // the pair's memory
+  region::Segment segment;  // the pair's memory
   region::Doorbell peer_bell;
-  UniqueFd process_watch;               // readable once the peer's process has ended; may be empty
+  UniqueFd process_watch;  // readable once the peer's process has ended; may be empty
   bool made() const { return stream || local_socket; }
 };
 

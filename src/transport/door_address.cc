@@ -100,14 +100,16 @@ Result<std::vector<DoorAddress>> decode_world(std::span<const std::vector<std::b
   HALAY_RETURN_IF_ERROR(compare(world, "the wire version", [](const DoorAddress& a) { return a.wire_version; }));
   for (size_t rank = 0; rank < world.size(); ++rank) {
     if (world[rank].wire_version == kWireVersion) continue;
-    return Status::mismatch(text("rank ", rank, " has wire version ", world[rank].wire_version, ", this one ", kWireVersion));
+    return Status::mismatch(
+        text("rank ", rank, " has wire version ", world[rank].wire_version, ", this one ", kWireVersion));
   }
   HALAY_RETURN_IF_ERROR(compare(world, "the byte order", [](const DoorAddress& a) {
     return std::string_view(a.little_endian ? "little-endian" : "big-endian");
   }));
   HALAY_RETURN_IF_ERROR(compare(world, "the build", [](const DoorAddress& a) { return "'" + a.build_id + "'"; }));
   HALAY_RETURN_IF_ERROR(compare(world, "the transport", [](const DoorAddress& a) { return "'" + a.transport + "'"; }));
-  HALAY_RETURN_IF_ERROR(compare(world, "the window size in bytes", [](const DoorAddress& a) { return a.window_bytes; }));
+  HALAY_RETURN_IF_ERROR(
+      compare(world, "the window size in bytes", [](const DoorAddress& a) { return a.window_bytes; }));
   HALAY_RETURN_IF_ERROR(compare(world, "the heartbeat in ms", [](const DoorAddress& a) { return a.heartbeat_ms; }));
   return world;
 }

@@ -1,5 +1,6 @@
-// Where a rank can be reached and what it is built of, as bytes for the out-of-band exchange.
-// The first fields never change their place: ranks of different versions can still tell each other what differs (rule 19).
+// Where a rank can be reached and what it is built of, as bytes for the out-of-band exchange. The first fields never
+// change their place: ranks of different versions can still tell each other what differs (rule 19).
+//
 // Thread: any (values).
 #pragma once
 
@@ -24,8 +25,8 @@ struct DoorAddress {
   std::string transport;
   uint64_t window_bytes = 0;
   uint64_t heartbeat_ms = 0;
-  std::string machine;                     // equal: the same machine, and its abstract sockets reach each other
-  uint32_t process = 0;                    // its number in process_space
+  std::string machine;   // equal: the same machine, and its abstract sockets reach each other
+  uint32_t process = 0;  // its number in process_space
   std::string process_space;
   uint64_t inproc_slot = 0;
   std::string local_name;                  // of the abstract Unix socket; empty: none

@@ -89,7 +89,8 @@ TEST(DecodeWorld, ReadsNothingBeyondAnotherWireVersion) {
 TEST(WorldDigest, DependsOnEveryAddressAndTheirOrder) {
   auto other = sample();
   other.process = 78;
-  const std::vector<std::vector<std::byte>> a = {encode(sample()), encode(other)}, b = {encode(other), encode(sample())};
+  const std::vector<std::vector<std::byte>> a = {encode(sample()), encode(other)},
+                                            b = {encode(other), encode(sample())};
   EXPECT_EQ(world_digest(a), world_digest(a));
   EXPECT_NE(world_digest(a), world_digest(b));
 }

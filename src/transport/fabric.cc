@@ -19,7 +19,8 @@ Result<std::unique_ptr<Door>> open_door(const FabricOptions& options) {
 }
 
 Result<std::unique_ptr<Fabric>> connect(std::unique_ptr<Door> door, int32_t rank,
-                                        std::span<const std::vector<std::byte>> addresses, const FabricOptions& options) {
+                                        std::span<const std::vector<std::byte>> addresses,
+                                        const FabricOptions& options) {
   if (rank < 0 || static_cast<size_t>(rank) >= addresses.size()) {
     return Status::invalid_argument(text("rank ", rank, " in a world of ", addresses.size(), " ranks"));
   }

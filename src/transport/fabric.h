@@ -21,14 +21,14 @@ class InprocHub;
 std::shared_ptr<InprocHub> make_inproc_hub();
 
 struct FabricOptions {
-  std::string transport = "auto";          // auto, shm, tcp, inproc
-  std::shared_ptr<InprocHub> hub;          // inproc only
-  std::string interfaces;                  // comma list of interface names to offer; empty: all
-  std::string key;                         // shared secret of the job; peers prove it before anything is parsed
-  std::string build_id;                    // compared at world build, with wire version, byte order and limits (rule 19)
+  std::string transport = "auto";  // auto, shm, tcp, inproc
+  std::shared_ptr<InprocHub> hub;  // inproc only
+  std::string interfaces;          // comma list of interface names to offer; empty: all
+  std::string key;                 // shared secret of the job; peers prove it before anything is parsed
+  std::string build_id;            // compared at world build, with wire version, byte order and limits (rule 19)
   int64_t connect_timeout_ms = 30'000;
-  int64_t heartbeat_ms = 15'000;           // a silent TCP peer is lost after this
-  size_t window_bytes = 0;                 // 0: chosen from the number of ranks
+  int64_t heartbeat_ms = 15'000;  // a silent TCP peer is lost after this
+  size_t window_bytes = 0;        // 0: chosen from the number of ranks
 };
 
 // Where this rank can be reached, before the world exists. `address` is what the out-of-band exchange carries.
@@ -41,9 +41,9 @@ Result<std::unique_ptr<Door>> open_door(const FabricOptions& options);
 
 // The data area and flags of one member of a process set, in memory that all members of the set can see.
 struct WindowView {
-  std::byte* data = nullptr;       // FabricOptions::window_bytes
-  std::byte* lines = nullptr;      // two lines of 128 bytes: the tiny path (payload and its counter in one line)
-  void* flags = nullptr;           // kFlagCount counters (std::atomic<uint64_t>), 128 bytes apart
+  std::byte* data = nullptr;   // FabricOptions::window_bytes
+  std::byte* lines = nullptr;  // two lines of 128 bytes: the tiny path (payload and its counter in one line)
+  void* flags = nullptr;       // kFlagCount counters (std::atomic<uint64_t>), 128 bytes apart
 };
 
 class Fabric {
@@ -77,11 +77,11 @@ class Fabric {
   virtual void set_progress(uint64_t operations) = 0;
 
   // Sleep and wake (rule 8). prepare_wait() publishes that this rank sleeps; false: something came meanwhile, do not
-  // sleep. Who waits for flags of a window looks at them once more after prepare_wait() and before wait(): only from there
-  // on a peer's announce() rings. wait() then blocks in one epoll until a doorbell, a socket, wake() or the deadline; it
-  // does not need the token, and it may wake for nothing, but at most once for each prepare_wait().
-  // end_wait() takes the word back; it needs the token. Whoever takes the token while another thread is in wait() may call
-  // it too: then peers do not ring for what is seen anyway. wake() may be called from any thread, at any time.
+  // sleep. Who waits for flags of a window looks at them once more after prepare_wait() and before wait(): only from
+  // there on a peer's announce() rings. wait() then blocks in one epoll until a doorbell, a socket, wake() or the
+  // deadline; it does not need the token, and it may wake for nothing, but at most once for each prepare_wait().
+  // end_wait() takes the word back; it needs the token. Whoever takes the token while another thread is in wait() may
+  // call it too: then peers do not ring for what is seen anyway. wake() may be called from any thread, at any time.
   virtual bool prepare_wait() = 0;
   virtual void wait(Time deadline) = 0;
   virtual void end_wait() = 0;
@@ -94,6 +94,7 @@ class Fabric {
 // Connects to all others; addresses[r] is the address of rank r (this rank's own included). Compares version, build id,
 // limits and byte order first. The error names the ranks that could not be reached, and both values of a difference.
 Result<std::unique_ptr<Fabric>> connect(std::unique_ptr<Door> door, int32_t rank,
-                                        std::span<const std::vector<std::byte>> addresses, const FabricOptions& options);
+                                        std::span<const std::vector<std::byte>> addresses,
+                                        const FabricOptions& options);
 
 }  // namespace halay::transport

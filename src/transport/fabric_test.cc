@@ -29,7 +29,8 @@ std::string name_of_case(const testing::TestParamInfo<Parameters>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FabricTest,
-                         testing::Combine(testing::Values("inproc", "shm", "tcp", "auto"), testing::Values(1u, 2u, 3u, 4u)),
+                         testing::Combine(testing::Values("inproc", "shm", "tcp", "auto"),
+                                          testing::Values(1u, 2u, 3u, 4u)),
                          name_of_case);
 
 struct Move {

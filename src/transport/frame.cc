@@ -37,7 +37,8 @@ Result<FrameHeader> decode_frame_header(std::span<const std::byte> bytes) {
   header.lane = reader.number<uint64_t>();
   header.payload_bytes = reader.number<uint64_t>();
   if (!reader.complete()) return Status::internal(text("a frame header of ", bytes.size(), " bytes, not 24"));
-  if (magic != kMagic || zero != 0) return Status::internal(text("a frame that does not begin as one: ", magic, ", ", zero));
+  if (magic != kMagic || zero != 0)
+    return Status::internal(text("a frame that does not begin as one: ", magic, ", ", zero));
   if (kind > kLastKind) return Status::internal(text("a frame of unknown kind ", kind));
   header.kind = static_cast<FrameKind>(kind);
   const uint64_t most = header.kind == FrameKind::data ? kMostDataBytes : kMostMessageBytes;

@@ -21,7 +21,7 @@ inline constexpr uint64_t kMostDataBytes = uint64_t{1} << 48;
 
 struct FrameHeader {
   FrameKind kind = FrameKind::data;
-  uint32_t number = 0;      // of the frame in its direction, wrapping: a lost or doubled frame is seen
+  uint32_t number = 0;  // of the frame in its direction, wrapping: a lost or doubled frame is seen
   uint64_t lane = 0;
   uint64_t payload_bytes = 0;
   bool operator==(const FrameHeader&) const = default;

@@ -14,8 +14,8 @@ TEST(FrameHeader, ReadsBackAsItWasWritten) {
 
 TEST(FrameHeader, HasTheseBytes) {
   const auto bytes = encode({FrameKind::abort, 0x04030201u, 0x1817161514131211u, 5});
-  const unsigned char golden[kFrameHeaderBytes] = {0x48, 0x4c, 4,    0,    1,    2,    3,    4, 0x11, 0x12, 0x13, 0x14,
-                                                   0x15, 0x16, 0x17, 0x18, 5,    0,    0,    0, 0,    0,    0,    0};
+  const unsigned char golden[kFrameHeaderBytes] = {0x48, 0x4c, 4,    0,    1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14,
+                                                   0x15, 0x16, 0x17, 0x18, 5, 0, 0, 0, 0,    0,    0,    0};
   EXPECT_EQ(std::memcmp(bytes.data(), golden, sizeof golden), 0);
 }
 

@@ -42,10 +42,14 @@ std::vector<std::byte> Handshake::take_output() { return std::exchange(output_, 
 size_t Handshake::awaited_bytes() const {
   switch (stage_) {
     case Stage::hello:
-    case Stage::challenge: return kHelloBytes;
-    case Stage::proof: return kProofBytes;
-    case Stage::verdict: return kVerdictBytes;
-    case Stage::over: break;
+    case Stage::challenge:
+      return kHelloBytes;
+    case Stage::proof:
+      return kProofBytes;
+    case Stage::verdict:
+      return kVerdictBytes;
+    case Stage::over:
+      break;
   }
   return 0;
 }
@@ -74,10 +78,14 @@ Status Handshake::receive(std::span<const std::byte> message) {
       stage_ = Stage::proof;
       return {};
     }
-    case Stage::challenge: return receive_challenge(message);
-    case Stage::proof: return receive_proof(message);
-    case Stage::verdict: return receive_verdict(message);
-    case Stage::over: break;
+    case Stage::challenge:
+      return receive_challenge(message);
+    case Stage::proof:
+      return receive_proof(message);
+    case Stage::verdict:
+      return receive_verdict(message);
+    case Stage::over:
+      break;
   }
   return Status::internal("a message after the handshake");
 }
@@ -129,7 +137,8 @@ Status Handshake::receive_proof(std::span<const std::byte> message) {
 Status Handshake::receive_verdict(std::span<const std::byte> message) {
   ByteReader reader(message);
   const auto code = reader.number<uint32_t>();
-  if (code == kWrongKey) return Status::invalid_argument(text("rank ", peer_, " refused: its job key is not this rank's"));
+  if (code == kWrongKey)
+    return Status::invalid_argument(text("rank ", peer_, " refused: its job key is not this rank's"));
   if (code == kOtherWorld) return Status::invalid_argument(text("rank ", peer_, " refused: it builds another world"));
   if (code != kWelcome) return Status::internal("there is another rank");
   if (!same_digest(reader.bytes(kMacBytes), mac("accept", peer_, identity_.me, identity_.world))) {

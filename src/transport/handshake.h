@@ -1,5 +1,5 @@
-// The first words on every connection: both sides prove the job's key, then which rank speaks to which, before anything else
-// is read. Messages of fixed size, so that nothing of a stranger is parsed (rule 18).
+// The first words on every connection: both sides prove the job's key, then which rank speaks to which, before anything
+// else is read. Messages of fixed size, so that nothing of a stranger is parsed (rule 18).
 //   connector: hello (magic, nonce)          acceptor: challenge (magic, nonce)
 //   connector: proof (ranks, world, MAC)     acceptor: verdict (code, MAC)
 // The MACs are HMAC-SHA256 over both nonces, the roles, the ranks and the digest of all addresses.
@@ -34,7 +34,8 @@ class Handshake {
   std::vector<std::byte> take_output();
   // Size of the message that is awaited; 0: none.
   size_t awaited_bytes() const;
-  // One whole message. Not ok: this connection is refused; output (the reason for the peer) may still be there to be sent.
+  // One whole message. Not ok: this connection is refused; output (the reason for the peer) may still be there to be
+  // sent.
   Status receive(std::span<const std::byte> message);
   // Both sides have proved themselves.
   bool complete() const { return complete_; }
@@ -53,7 +54,7 @@ class Handshake {
   void output_verdict(uint32_t code);
 
   HandshakeIdentity identity_;
-  Stage stage_ = Stage::hello;      // the message that is awaited
+  Stage stage_ = Stage::hello;  // the message that is awaited
   bool complete_ = false;
   int32_t peer_ = -1;
   std::array<std::byte, kNonceBytes> connector_nonce_{}, acceptor_nonce_{};

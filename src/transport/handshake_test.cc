@@ -45,7 +45,8 @@ TEST(Handshake, WorksWithoutAKey) {
 }
 
 TEST(Handshake, RefusesAnotherKeyAndSaysSoOnBothSides) {
-  Handshake connector = Handshake::connector(identity(2, "mine"), 1), acceptor = Handshake::acceptor(identity(1, "yours"));
+  Handshake connector = Handshake::connector(identity(2, "mine"), 1),
+            acceptor = Handshake::acceptor(identity(1, "yours"));
   const Outcome outcome = shake(connector, acceptor);
   EXPECT_EQ(outcome.connector.text(), "rank 1 refused: its job key is not this rank's");
   EXPECT_EQ(outcome.acceptor.text(), "a connection with another job key was refused");
@@ -86,7 +87,8 @@ TEST(Handshake, AStrangersBytesAreRefusedAtOnce) {
   Handshake acceptor = Handshake::acceptor(identity(1));
   const std::string http = "GET / HTTP/1.1\r\nHost: x\r\n";
   ASSERT_GE(http.size(), acceptor.awaited_bytes());
-  EXPECT_EQ(acceptor.receive(bytes_of(http).first(acceptor.awaited_bytes())).text(), "a connection that is not of halay");
+  EXPECT_EQ(acceptor.receive(bytes_of(http).first(acceptor.awaited_bytes())).text(),
+            "a connection that is not of halay");
   EXPECT_EQ(acceptor.awaited_bytes(), 0u);
   EXPECT_TRUE(acceptor.take_output().empty());
 }

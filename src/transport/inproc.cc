@@ -51,7 +51,10 @@ struct Mailbox {
 
 struct InprocWorld {
   explicit InprocWorld(size_t size)
-      : ring_bytes(std::min(ring_bytes_for(size), kMostInprocRingBytes)), bells(size), mailboxes(size), pairs(size * size) {
+      : ring_bytes(std::min(ring_bytes_for(size), kMostInprocRingBytes)),
+        bells(size),
+        mailboxes(size),
+        pairs(size * size) {
     for (auto& mailbox : mailboxes) mailbox = std::make_unique<Mailbox>();
     for (size_t low = 0; low < size; ++low) {
       for (size_t high = low + 1; high < size; ++high) {
@@ -67,7 +70,7 @@ struct InprocWorld {
   }
 
   const size_t ring_bytes;
-  std::vector<std::shared_ptr<const region::Doorbell>> bells;   // null: not here yet
+  std::vector<std::shared_ptr<const region::Doorbell>> bells;  // null: not here yet
   std::vector<std::unique_ptr<Mailbox>> mailboxes;
   std::vector<std::shared_ptr<HeapMemory>> pairs;
 };
@@ -104,8 +107,9 @@ class InprocHub {
     }
     world.bells[static_cast<size_t>(rank)] = nullptr;
     if (std::ranges::none_of(world.bells, [](const auto& bell) { return bell != nullptr; })) worlds_.erase(key);
-    return Status(Code::timeout, text("rank ", rank, ": the world of ", world.bells.size(),
-                                      " ranks was not complete in time; missing: ranks ", ranks),
+    return Status(Code::timeout,
+                  text("rank ", rank, ": the world of ", world.bells.size(),
+                       " ranks was not complete in time; missing: ranks ", ranks),
                   ranks.size() == 1 ? ranks[0] : -1);
   }
 
@@ -181,7 +185,8 @@ class InprocFabric final : public WorldFabric {
 }  // namespace
 
 Result<std::unique_ptr<Door>> open_inproc_door(const FabricOptions& options) {
-  if (!options.hub) return Status::invalid_argument("transport 'inproc' needs a hub where the ranks of this process meet");
+  if (!options.hub)
+    return Status::invalid_argument("transport 'inproc' needs a hub where the ranks of this process meet");
   DoorAddress address;
   address.little_endian = std::endian::native == std::endian::little;
   address.build_id = options.build_id;

@@ -15,7 +15,7 @@
 namespace halay::transport {
 namespace {
 
-constexpr int64_t kAddressPatienceMs = 5'000;   // then the next address of the same rank is tried
+constexpr int64_t kAddressPatienceMs = 5'000;  // then the next address of the same rank is tried
 constexpr int64_t kStrangerPatienceMs = 5'000;
 constexpr int64_t kRetryMs = 50;
 constexpr size_t kMostStrangers = 256;
@@ -27,9 +27,9 @@ struct Caller {
   size_t next_way = 0;
   std::unique_ptr<Conversation> conversation;
   Time retry_at;
-  std::string reason;             // why the last try failed
-  Status turned_away;             // somebody is there, and does not want us
-  Status refusal;                 // and no other way is left
+  std::string reason;  // why the last try failed
+  Status turned_away;  // somebody is there, and does not want us
+  Status refusal;      // and no other way is left
 };
 
 class MeshBuilder {
@@ -64,7 +64,8 @@ class MeshBuilder {
 
  private:
   bool same_machine(int32_t rank) const {
-    return plan_.world[static_cast<size_t>(rank)].machine == plan_.world[static_cast<size_t>(plan_.identity.me)].machine;
+    return plan_.world[static_cast<size_t>(rank)].machine ==
+           plan_.world[static_cast<size_t>(plan_.identity.me)].machine;
   }
 
   Caller caller_for(int32_t rank) const {
@@ -106,23 +107,20 @@ class MeshBuilder {
     if (linked(caller.target) || caller.conversation || now < caller.retry_at) return;
     const std::string& way = caller.ways[caller.next_way];
     if (way.empty()) {
-      Result<UniqueFd> socket =
-          region::connect_local(plan_.world[static_cast<size_t>(caller.target)].local_name);
+      Result<UniqueFd> socket = region::connect_local(plan_.world[static_cast<size_t>(caller.target)].local_name);
       if (!socket.ok()) return try_next(caller, socket.status(), now);
       if (!socket.value()) {
         caller.retry_at = now.plus_ms(kRetryMs);
         return;
       }
-      caller.conversation =
-          std::make_unique<Conversation>(surroundings_, caller.target, std::move(socket).value());
+      caller.conversation = std::make_unique<Conversation>(surroundings_, caller.target, std::move(socket).value());
       return;
     }
     Result<net::Address> address = net::Address::parse(way);
     Result<net::Connecting> connecting =
         address.ok() ? net::Connecting::start(address.value()) : Result<net::Connecting>(address.status());
     if (!connecting.ok()) return try_next(caller, connecting.status(), now);
-    caller.conversation =
-        std::make_unique<Conversation>(surroundings_, caller.target, std::move(connecting).value());
+    caller.conversation = std::make_unique<Conversation>(surroundings_, caller.target, std::move(connecting).value());
     if (caller.ways.size() > 1) caller.conversation->expires = now.plus_ms(kAddressPatienceMs);
   }
 
@@ -227,11 +225,13 @@ class MeshBuilder {
       if (rank != plan_.identity.me && !linked(rank)) ranks.push_back(rank);
     }
     for (const Caller& caller : callers_) {
-      if (!linked(caller.target) && !caller.reason.empty()) reasons += text("; rank ", caller.target, ": ", caller.reason);
+      if (!linked(caller.target) && !caller.reason.empty())
+        reasons += text("; rank ", caller.target, ": ", caller.reason);
     }
     if (!turned_away_.empty()) reasons += text("; ", turned_away_);
-    return Status(Code::timeout, text("rank ", plan_.identity.me, ": the world of ", plan_.identity.size,
-                                      " ranks was not complete in time; missing: ranks ", ranks, reasons),
+    return Status(Code::timeout,
+                  text("rank ", plan_.identity.me, ": the world of ", plan_.identity.size,
+                       " ranks was not complete in time; missing: ranks ", ranks, reasons),
                   ranks.size() == 1 ? ranks[0] : -1);
   }
 

@@ -22,14 +22,15 @@ struct MeshPlan {
   std::vector<DoorAddress> world;
   HandshakeIdentity identity;
   bool allow_local = true, allow_tcp = true;
-  const UniqueFd* local_listener = nullptr;      // may be null, as may the other
+  const UniqueFd* local_listener = nullptr;  // may be null, as may the other
   net::Listener* tcp_listener = nullptr;
   const region::Doorbell* bell = nullptr;
   size_t pair_bytes = 0;
   Time deadline;
 };
 
-// One link for each rank; this rank's own is empty. Not ok: names the ranks that did not come, and why where that is known.
+// One link for each rank; this rank's own is empty. Not ok: names the ranks that did not come, and why where that is
+// known.
 Result<std::vector<MeshLink>> build_mesh(const MeshPlan& plan);
 
 }  // namespace halay::transport

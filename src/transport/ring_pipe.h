@@ -14,8 +14,8 @@ namespace halay::transport {
 class RingPipe final : public Pipe {
  public:
   struct Parts {
-    std::string_view transport;               // static text
-    std::shared_ptr<void> keeper;             // of the memory
+    std::string_view transport;    // static text
+    std::shared_ptr<void> keeper;  // of the memory
     std::byte* memory = nullptr;
     size_t ring_bytes = 0;
     int side = 0;

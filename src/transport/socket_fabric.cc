@@ -44,7 +44,8 @@ class SocketFabric final : public WorldFabric {
 
   Status add_links(std::vector<MeshLink> links, size_t ring_bytes) {
     for (int32_t rank = 0; rank < size(); ++rank) {
-      if (rank != place_.rank) HALAY_RETURN_IF_ERROR(add_link(rank, std::move(links[static_cast<size_t>(rank)]), ring_bytes));
+      if (rank != place_.rank)
+        HALAY_RETURN_IF_ERROR(add_link(rank, std::move(links[static_cast<size_t>(rank)]), ring_bytes));
     }
     return {};
   }
@@ -60,7 +61,7 @@ class SocketFabric final : public WorldFabric {
   struct Near {
     UniqueFd local_socket, process_watch;
     std::shared_ptr<region::Segment> memory;
-    std::deque<uint64_t> offers;   // lanes whose window it has not got yet
+    std::deque<uint64_t> offers;  // lanes whose window it has not got yet
   };
 
   Status add_link(int32_t rank, MeshLink link, size_t ring_bytes);
@@ -88,9 +89,9 @@ Status SocketFabric::add_link(int32_t rank, MeshLink link, size_t ring_bytes) {
   near.local_socket = std::move(link.local_socket);
   near.memory = std::make_shared<region::Segment>(std::move(link.segment));
   HALAY_RETURN_IF_ERROR(waiter_->watch(near.local_socket.get(), tag_of(rank, Watched::local)));
-  add_peer(rank, std::make_unique<RingPipe>(RingPipe::Parts{
-                     "shm", near.memory, near.memory->data(), ring_bytes, place_.rank < rank ? 0 : 1,
-                     std::make_shared<const region::Doorbell>(std::move(link.peer_bell))}));
+  add_peer(rank, std::make_unique<RingPipe>(
+                     RingPipe::Parts{"shm", near.memory, near.memory->data(), ring_bytes, place_.rank < rank ? 0 : 1,
+                                     std::make_shared<const region::Doorbell>(std::move(link.peer_bell))}));
   return {};
 }
 
@@ -135,8 +136,11 @@ bool SocketFabric::read_local(int32_t rank) {
   region::LocalMessage message;
   while (near.local_socket) {
     switch (region::receive_local(near.local_socket.get(), kOfferBytes, message)) {
-      case region::Passing::would_block: return came;
-      case region::Passing::done: take_offer(rank, message); break;
+      case region::Passing::would_block:
+        return came;
+      case region::Passing::done:
+        take_offer(rank, message);
+        break;
       case region::Passing::ended:
         waiter_->forget(near.local_socket.get());
         near.local_socket.reset();
@@ -188,7 +192,8 @@ void SocketFabric::send_offers(int32_t rank) {
       ByteWriter offer;
       offer.bytes({&kOffer, 1}).number(lane).number(uint64_t{window->segment().size()});
       const int descriptor = window->segment().descriptor();
-      if (region::send_local(near.local_socket.get(), offer.view(), {&descriptor, 1}) == region::Passing::would_block) return;
+      if (region::send_local(near.local_socket.get(), offer.view(), {&descriptor, 1}) == region::Passing::would_block)
+        return;
     }
     near.offers.pop_front();
     const bool wanted = std::ranges::any_of(

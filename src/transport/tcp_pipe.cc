@@ -29,7 +29,7 @@ size_t TcpPipe::write(std::span<const std::span<const std::byte>> parts) {
   const Result<size_t> written = stream_->write_some(parts);
   if (!written.ok()) {
     // What the peer sent before is still read; then read_stream() sees the end.
-    broken_ = true, readable_ = true;
+    broken_ = hung_up_ = readable_ = true;
     return 0;
   }
   size_t offered = 0;

@@ -17,7 +17,9 @@ namespace {
 constexpr uint64_t kBell = 0, kSockets = 1;
 constexpr size_t kEventsAtOnce = 64;
 
-Status cannot(std::string_view what) { return Status::no_memory(text("sleeping place: ", what, ": ", std::strerror(errno))); }
+Status cannot(std::string_view what) {
+  return Status::no_memory(text("sleeping place: ", what, ": ", std::strerror(errno)));
+}
 
 // Nanoseconds where the kernel can, else whole milliseconds, rounded up.
 int wait_until(int epoll, Time deadline, epoll_event* event) {

@@ -1,8 +1,9 @@
-// Waiter: where one rank sleeps. Two epolls: the inner one watches the sockets, edge-triggered, and is asked only by the
-// holder of the engine's token; the outer one has the doorbell and, armed once for each arm(), the inner epoll. So a socket
-// that somebody else is draining wakes the sleeper at most once.
-// Thread: wait() one thread at a time, without the token; wake() any; the rest with the token.
-// Owns: both epolls and this rank's doorbell.
+// Waiter: where one rank sleeps. Two epolls: the inner one watches the sockets, edge-triggered, and is asked only by
+// the holder of the engine's token; the outer one has the doorbell and, armed once for each arm(), the inner epoll. So
+// a socket that somebody else is draining wakes the sleeper at most once.
+//
+// Thread: wait() one thread at a time, without the token; wake() any; the rest with the token. Owns: both epolls and
+// this rank's doorbell.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,9 @@ size_t window_bytes_for(size_t rank_count) {
   return bytes;
 }
 
-size_t Window::bytes_for(size_t data_bytes) { return kPageBytes + (data_bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+size_t Window::bytes_for(size_t data_bytes) {
+  return kPageBytes + (data_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 
 void Window::Free::operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{kPageBytes}); }
 

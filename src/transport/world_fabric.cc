@@ -51,9 +51,8 @@ void WorldFabric::fail(Status status) {
 // --- windows ---
 
 bool WorldFabric::windows_possible(std::span<const int32_t> ranks) const {
-  return std::ranges::all_of(ranks, [this](int32_t rank) {
-    return rank == place_.rank || peers_[static_cast<size_t>(rank)].ring != nullptr;
-  });
+  return std::ranges::all_of(
+      ranks, [this](int32_t rank) { return rank == place_.rank || peers_[static_cast<size_t>(rank)].ring != nullptr; });
 }
 
 Status WorldFabric::open_windows(uint64_t lane, std::span<const int32_t> ranks) {
@@ -111,8 +110,9 @@ void WorldFabric::keep_alive(int32_t rank, Time now) {
     with.heard_at = now;
   }
   if (now > with.heard_at.plus_ms(place_.heartbeat_ms)) {
-    fail(Status::peer_lost(rank, text("rank ", rank, " is silent for ", static_cast<int64_t>(seconds_between(with.heard_at, now)),
-                                      " s: the machine, the network or the process has stopped")));
+    fail(Status::peer_lost(
+        rank, text("rank ", rank, " is silent for ", static_cast<int64_t>(seconds_between(with.heard_at, now)),
+                   " s: the machine, the network or the process has stopped")));
   }
   if (first || counters.frames_sent != with.spoke_frames) {
     with.spoke_frames = counters.frames_sent;
@@ -132,7 +132,8 @@ Time WorldFabric::next_deadline() const {
   if (!any_tcp_ || place_.heartbeat_ms <= 0 || abandoned_ || !status_.ok()) return next;
   for (const Peer& with : peers_) {
     if (!with.tcp || !open(*with.channel) || with.heard_at == Time{}) continue;
-    next = std::min({next, with.spoke_at.plus_ms(place_.heartbeat_ms / 3), with.heard_at.plus_ms(place_.heartbeat_ms + 1)});
+    next = std::min(
+        {next, with.spoke_at.plus_ms(place_.heartbeat_ms / 3), with.heard_at.plus_ms(place_.heartbeat_ms + 1)});
   }
   return next;
 }
@@ -151,7 +152,8 @@ bool WorldFabric::prepare_wait() {
   for (Peer& with : peers_) {
     if (!with.channel || !open(*with.channel)) continue;
     const bool unsent = with.channel->has_unsent();
-    const bool came = with.ring ? with.ring->something_came(unsent) : with.tcp->can_read() || (unsent && with.tcp->can_write());
+    const bool came =
+        with.ring ? with.ring->something_came(unsent) : with.tcp->can_read() || (unsent && with.tcp->can_write());
     if (!came) continue;
     end_wait();
     return false;

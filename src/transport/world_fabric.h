@@ -24,9 +24,9 @@ class WorldFabric : public Fabric {
  public:
   struct Place {
     int32_t rank = 0;
-    std::vector<int32_t> machines;   // by rank
+    std::vector<int32_t> machines;  // by rank
     size_t window_bytes = 0;
-    int64_t heartbeat_ms = 0;        // of TCP peers; 0: none
+    int64_t heartbeat_ms = 0;  // of TCP peers; 0: none
   };
 
   int32_t rank() const override { return place_.rank; }
@@ -58,7 +58,7 @@ class WorldFabric : public Fabric {
     std::unique_ptr<Channel> channel;  // null: this rank
     RingPipe* ring = nullptr;          // the channel's pipe, as one or the other
     TcpPipe* tcp = nullptr;
-    Time heard_at, spoke_at;           // TCP only
+    Time heard_at, spoke_at;  // TCP only
     uint64_t heard_bytes = 0, spoke_frames = 0;
   };
 

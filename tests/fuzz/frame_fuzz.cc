@@ -78,7 +78,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Bytes bytes(reinterpret_cast<const std::byte*>(data) + 1, size - 1);
   const HandshakeIdentity identity{"key", {}, 1, 4};
   switch (data[0] % 5) {
-    case 0: feed_channel(bytes); break;
+    case 0:
+      feed_channel(bytes);
+      break;
     case 1:
       if (const auto header = decode_frame_header(bytes); header.ok()) {
         const auto again = encode(header.value());
@@ -86,13 +88,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
       break;
     case 2:
-      if (const auto address = decode_door_address(bytes); address.ok() && address.value().wire_version == kWireVersion) {
+      if (const auto address = decode_door_address(bytes);
+          address.ok() && address.value().wire_version == kWireVersion) {
         const auto again = decode_door_address(encode(address.value()));
         HALAY_ASSERT(again.ok() && again.value().tcp_addresses == address.value().tcp_addresses);
       }
       break;
-    case 3: shake(Handshake::acceptor(identity), bytes); break;
-    case 4: shake(Handshake::connector(identity, 0), bytes); break;
+    case 3:
+      shake(Handshake::acceptor(identity), bytes);
+      break;
+    case 4:
+      shake(Handshake::connector(identity, 0), bytes);
+      break;
   }
   return 0;
 }
