@@ -93,10 +93,13 @@ Status Engine::start(int32_t rank, std::span<const std::vector<std::byte>> addre
   started_.store(true);
   std::vector<int32_t> everybody(static_cast<size_t>(size));
   for (int32_t r = 0; r < size; ++r) everybody[static_cast<size_t>(r)] = r;
-  Status built = build_set(0, everybody, deadline).status();
-  if (built.ok() && !config_.timeline.empty() && config_.timeline != "DYNAMIC" && config_.timeline != "dynamic") {
+  // The timeline first: nobody's world stands before rank 0 has greeted, so all ranks fail if it cannot be written.
+  Status built;
+  if (!config_.timeline.empty() && config_.timeline != "DYNAMIC" && config_.timeline != "dynamic") {
     built = start_timeline(config_.timeline, config_.timeline_mark_cycles);
+    if (!built.ok()) (void)abort(built.text());
   }
+  if (built.ok()) built = build_set(0, everybody, deadline).status();
   if (!built.ok()) end_world(true);
   return built;
 }
