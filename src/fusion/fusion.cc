@@ -1,8 +1,9 @@
 #include "fusion/fusion.h"
 
 #include <algorithm>
-#include <numeric>
 #include <cstdint>
+#include <numeric>
+#include <span>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -10,16 +11,25 @@
 namespace halay::fusion {
 namespace {
 
+constexpr size_t kNone = SIZE_MAX;
+
 // Tensors that cannot be separated: a group, as far as it may share a Batch, or one tensor.
 struct Unit {
-  std::vector<size_t> items;  // indices into the list
+  size_t first = 0;  // index into the list
   size_t bytes = 0;
+  size_t batch = kNone;
+};
+
+// The units of a list, and which of them each of its Decisions belongs to (kNone: it is not packed).
+struct Units {
+  std::vector<Unit> all;
+  std::vector<size_t> of;
 };
 
 struct OpenBatch {
-  std::vector<size_t> items;
+  size_t first = 0;  // index into the list
   size_t bytes = 0;
-  bool full = false;
+  size_t batch = 0;
 };
 
 bool may_share(const Decision& a, const Decision& b) {
@@ -33,53 +43,58 @@ size_t bytes_of_tensor(const Decision& decision) {
   return static_cast<size_t>(decision.shape.element_count()) * bytes_of(decision.dtype);
 }
 
-std::vector<Unit> units_of(const DecisionList& list) {
-  std::vector<Unit> units;
+Units units_of(const DecisionList& list) {
+  Units units;
+  units.all.reserve(list.decided.size());
+  units.of.assign(list.decided.size(), kNone);
   std::unordered_map<uint32_t, std::vector<size_t>> units_of_group;
   for (size_t i = 0; i < list.decided.size(); ++i) {
     const Decision& decision = *list.decided[i].decision;
     if (!decision.status.ok()) continue;
     const size_t bytes = traits_of(decision.kind).fusable ? bytes_of_tensor(decision) : 0;
+    units.of[i] = units.all.size();
     if (decision.group_size > 0) {
       std::vector<size_t>& candidates = units_of_group[static_cast<uint32_t>(decision.group)];
       const auto found = std::ranges::find_if(
-          candidates, [&](size_t unit) { return may_share(*list.decided[units[unit].items[0]].decision, decision); });
+          candidates, [&](size_t unit) { return may_share(*list.decided[units.all[unit].first].decision, decision); });
       if (found != candidates.end()) {
-        units[*found].items.push_back(i);
-        units[*found].bytes += bytes;
+        units.of[i] = *found;
+        units.all[*found].bytes += bytes;
         continue;
       }
-      candidates.push_back(units.size());
+      candidates.push_back(units.all.size());
     }
-    units.push_back({{i}, bytes});
+    units.all.push_back({i, bytes, kNone});
   }
   return units;
 }
 
-std::vector<OpenBatch> batches_of(const DecisionList& list, std::vector<Unit> units) {
-  std::vector<OpenBatch> batches;
+// Gives each unit its batch; how many batches there are.
+size_t assign_batches(const DecisionList& list, std::vector<Unit>& units) {
+  std::vector<OpenBatch> open;  // one of a kind, so that the order stays near to that of the list
+  size_t batch_count = 0;
   for (Unit& unit : units) {
-    const Decision& decision = *list.decided[unit.items[0]].decision;
-    const bool alone = list.fusion_bytes == 0 || unit.bytes > list.fusion_bytes || !traits_of(decision.kind).fusable;
-    OpenBatch* home = nullptr;
-    for (OpenBatch& batch : batches) {
-      if (alone || batch.full || !may_share(*list.decided[batch.items[0]].decision, decision)) continue;
-      if (batch.bytes + unit.bytes <= list.fusion_bytes) {
-        home = &batch;
-      } else {
-        batch.full = true;  // one open batch of a kind, so that the order stays near to that of the list
-      }
-      break;
+    const Decision& decision = *list.decided[unit.first].decision;
+    if (list.fusion_bytes == 0 || unit.bytes > list.fusion_bytes || !traits_of(decision.kind).fusable) {
+      unit.batch = batch_count++;
+      continue;
     }
-    if (home) {
-      home->items.insert(home->items.end(), unit.items.begin(), unit.items.end());
+    const auto home = std::ranges::find_if(
+        open, [&](const OpenBatch& one) { return may_share(*list.decided[one.first].decision, decision); });
+    if (home != open.end() && home->bytes + unit.bytes <= list.fusion_bytes) {
       home->bytes += unit.bytes;
+      unit.batch = home->batch;
+      continue;
+    }
+    unit.batch = batch_count++;
+    const OpenBatch fresh{unit.first, unit.bytes, unit.batch};
+    if (home != open.end()) {
+      *home = fresh;
     } else {
-      batches.push_back({std::move(unit.items), unit.bytes, alone});
+      open.push_back(fresh);
     }
   }
-  for (OpenBatch& batch : batches) std::ranges::sort(batch.items);
-  return batches;
+  return batch_count;
 }
 
 int index_in(const std::vector<int>& members, int member) {
@@ -109,41 +124,38 @@ void set_counts(const Decision& decision, int set_size, Batch& batch) {
   }
 }
 
-Batch batch_of(const DecisionList& list, const OpenBatch& open, const std::vector<int>& members, int set_size, int me) {
-  const Decision& decision = *list.decided[open.items[0]].decision;
+// All that the first of its tensors says.
+void begin(const DecisionList& list, const Decision& decision, int set_size, Batch& batch) {
   const OpTraits& traits = traits_of(decision.kind);
-  Batch batch;
   batch.list_number = list.number;
   batch.kind = decision.kind;
   batch.dtype = decision.dtype;
-  batch.members = members;
-  batch.me = index_in(members, me);
   if (traits.reduces) {
     const bool average = decision.reduce_op == ReduceOp::average;
     batch.reduce_op = average ? ReduceOp::sum : decision.reduce_op;
     if (average) {
-      batch.divisor = decision.divisor == Divisor::active ? static_cast<int64_t>(members.size()) : set_size;
+      batch.divisor = decision.divisor == Divisor::active ? static_cast<int64_t>(batch.members.size()) : set_size;
     }
     batch.prescale = decision.prescale;
     batch.postscale = decision.postscale;
   }
-  if (traits.has_root) batch.root = index_in(members, decision.root);
+  if (traits.has_root) batch.root = index_in(batch.members, decision.root);
   if (decision.kind == OpKind::join) batch.last_joined = decision.last_joined;
-  for (const size_t item : open.items) {
-    const Decided& decided = list.decided[item];
-    const bool has_data = traits.shapes != ShapeRule::none;
-    const size_t count = has_data ? static_cast<size_t>(decided.decision->shape.element_count()) : 0;
-    batch.tensors.push_back({decided.decision->name, decided.ticket, count});
-    batch.count_elems += count;
-  }
   set_counts(decision, set_size, batch);
+}
+
+void add(const Decided& decided, Batch& batch) {
+  const Decision& decision = *decided.decision;
+  const bool has_data = traits_of(decision.kind).shapes != ShapeRule::none;
+  size_t count_elems = has_data ? static_cast<size_t>(decision.shape.element_count()) : 0;
   if (decision.kind == OpKind::alltoall && batch.me >= 0) {
     // Rows that no split covers stay where they are.
-    const auto mine = batch.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(batch.me) * members.size());
-    const size_t sent = std::accumulate(mine, mine + static_cast<std::ptrdiff_t>(members.size()), size_t{0});
-    batch.count_elems = batch.tensors[0].count_elems = sent;
+    const size_t p = batch.members.size();
+    const auto mine = std::span(batch.counts).subspan(static_cast<size_t>(batch.me) * p, p);
+    count_elems = std::accumulate(mine.begin(), mine.end(), size_t{0});
   }
-  return batch;
+  batch.tensors.push_back({decision.name, decided.ticket, count_elems});
+  batch.count_elems += count_elems;
 }
 
 }  // namespace
@@ -154,9 +166,18 @@ std::vector<Batch> pack(const DecisionList& list, int set_size, int me) {
     if (!std::ranges::binary_search(list.joined, member)) members.push_back(member);
   }
   HALAY_ASSERT(!members.empty());
-  std::vector<Batch> out;
-  for (const OpenBatch& open : batches_of(list, units_of(list))) {
-    out.push_back(batch_of(list, open, members, set_size, me));
+  const int index = index_in(members, me);
+  Units units = units_of(list);
+  std::vector<Batch> out(assign_batches(list, units.all));
+  for (size_t i = 0; i < list.decided.size(); ++i) {
+    if (units.of[i] == kNone) continue;
+    Batch& batch = out[units.all[units.of[i]].batch];
+    if (batch.tensors.empty()) {
+      batch.members = members;
+      batch.me = index;
+      begin(list, *list.decided[i].decision, set_size, batch);
+    }
+    add(list.decided[i], batch);
   }
   return out;
 }
