@@ -1,6 +1,6 @@
 """Trains a small network on scikit-learn's handwritten digits (real images, shipped inside the package, no download).
 
-    halay run -np 2 python examples/torch_digits.py --epochs 20
+    halay run -np 2 python examples/torch_digits.py --epochs 16
     python examples/torch_digits.py                             # the same on one process
 
 The global batch is the same for any number of processes, so the loss is too, up to rounding. The last line of rank 0 is a
@@ -24,7 +24,7 @@ import halay.torch as hvd
 
 def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--epochs", type=int, default=16)
     parser.add_argument("--global-batch", type=int, default=96, help="samples of one step, over all processes")
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=1)
@@ -44,13 +44,13 @@ def load_data(seed: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torc
 
 def make_model() -> torch.nn.Module:
     return torch.nn.Sequential(
-        torch.nn.Conv2d(1, 16, 3, padding=1),
+        torch.nn.Conv2d(1, 32, 3, padding=1),
         torch.nn.ReLU(),
-        torch.nn.Conv2d(16, 32, 3, padding=1),
+        torch.nn.Conv2d(32, 64, 3, padding=1),
         torch.nn.ReLU(),
         torch.nn.MaxPool2d(2),
         torch.nn.Flatten(),
-        torch.nn.Linear(32 * 16, 128),
+        torch.nn.Linear(64 * 16, 128),
         torch.nn.ReLU(),
         torch.nn.Linear(128, 10),
     )
@@ -62,7 +62,7 @@ def progress(epoch: int, epochs: int, loss: float, speed: float) -> None:
     line = f"epoch {epoch + 1:3d}/{epochs} [{'#' * done}{'.' * (30 - done)}] loss {loss:.4f}  {speed:7.0f} samples/s"
     if sys.stdout.isatty():
         print("\r" + line, end="\n" if epoch + 1 == epochs else "", flush=True)
-    elif (epoch + 1) % max(1, epochs // 4) == 0:
+    elif (epoch + 1) % max(1, epochs // 8) == 0:
         print(line, flush=True)
 
 
