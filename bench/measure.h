@@ -3,10 +3,6 @@
 #ifndef HALAY_BENCH_MEASURE_H_
 #define HALAY_BENCH_MEASURE_H_
 
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#define _DEFAULT_SOURCE 1
-#endif
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

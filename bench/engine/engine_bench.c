@@ -1,14 +1,16 @@
-/* Times the way through the engine by the C ABI: halay_submit and halay_wait of one allreduce (float32 sum) with a known
- * name, blocking, by ranks that are forked here and find each other through shared memory. One JSON line a size. */
-#include "../measure.h"
+/* Times the way through the engine by the C ABI: halay_submit and halay_wait of one allreduce (float32 sum) with a
+ * known name, blocking, by ranks that are forked here and find each other through shared memory. One JSON line a size.
+ */
+#define _DEFAULT_SOURCE 1 /* clock_gettime, MAP_ANONYMOUS */
 
+#include <halay/halay.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <halay/halay.h>
+#include "../measure.h"
 
 #define MAX_RANKS 64
 #define ADDRESS_BYTES 16384
@@ -43,7 +45,8 @@ static halay_engine* start(int rank, int size, card* cards) {
   return engine;
 }
 
-static void allreduce(halay_engine* engine, halay_name name, int32_t op, const float* input, float* output, int64_t count) {
+static void allreduce(halay_engine* engine, halay_name name, int32_t op, const float* input, float* output,
+                      int64_t count) {
   halay_request request = {.struct_size = sizeof(request)};
   request.kind = 0;  /* allreduce */
   request.dtype = 7; /* float32 */
@@ -66,7 +69,8 @@ static void allreduce(halay_engine* engine, halay_name name, int32_t op, const f
 enum { SUM = 1, MAX = 4 };
 
 /* The time of one call as the slowest rank sees it, after warming up; the same on all. */
-static double agreed_once(halay_engine* engine, const halay_name* names, const float* input, float* output, int64_t count) {
+static double agreed_once(halay_engine* engine, const halay_name* names, const float* input, float* output,
+                          int64_t count) {
   float slowest = 0;
   for (int i = 0; i < 200 && (i < 3 || slowest < 1e-4f); ++i) {
     const double begin = measure_now();
@@ -113,7 +117,8 @@ static int run_rank(int rank, const measure_plan* plan, card* cards) {
 int main(int argc, char** argv) {
   measure_plan plan;
   if (!measure_parse(argc, argv, &plan) || plan.ranks < 1 || plan.ranks > MAX_RANKS) return 2;
-  card* cards = mmap(NULL, sizeof(card) * (size_t)plan.ranks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  card* cards =
+      mmap(NULL, sizeof(card) * (size_t)plan.ranks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (cards == MAP_FAILED) return 3;
   for (int rank = 1; rank < plan.ranks; ++rank) {
     const pid_t child = fork();

@@ -1,7 +1,9 @@
 /* The MPI twin of raw_bench: float32 sum, private buffers. Started by mpirun; see bench/raw.py. */
-#include "../measure.h"
+#define _DEFAULT_SOURCE 1 /* clock_gettime, MAP_ANONYMOUS */
 
 #include <mpi.h>
+
+#include "../measure.h"
 
 /* The time of one call as the slowest rank sees it, after warming up; the same on all. */
 static double agreed_once(float* input, float* output, int count) {

@@ -1,5 +1,5 @@
-// Times halay's raw allreduce (float32 sum, private buffers) over shared memory, and a copy of as many bytes by all ranks at
-// once as the bound. One JSON line a size on standard output; see bench/raw.py.
+// Times halay's raw allreduce (float32 sum, private buffers) over shared memory, and a copy of as many bytes by all
+// ranks at once as the bound. One JSON line a size on standard output; see bench/raw.py.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -91,7 +91,6 @@ int run_rank(transport::Fabric& fabric, const measure_plan& plan) {
 int main(int argc, char** argv) {
   measure_plan plan;
   if (!measure_parse(argc, argv, &plan)) return 2;
-  return halay::bench::run_forked(plan.ranks, "shm", [&](halay::transport::Fabric& fabric) {
-    return halay::bench::run_rank(fabric, plan);
-  });
+  return halay::bench::run_forked(
+      plan.ranks, "shm", [&](halay::transport::Fabric& fabric) { return halay::bench::run_rank(fabric, plan); });
 }

@@ -1,6 +1,6 @@
-// RawCommunicator: blocking collectives of ranks that already know what comes next: the executor's tiny path and Schedules,
-// driven by the calling thread, without names, negotiation, queues or sleep. What a collective costs by itself.
-// Thread: one.   Owns: the lane's windows in the Fabric (which it borrows), scratch.
+// RawCommunicator: blocking collectives of ranks that already know what comes next: the executor's tiny path and
+// Schedules, driven by the calling thread, without names, negotiation, queues or sleep. What a collective costs by
+// itself. Thread: one.   Owns: the lane's windows in the Fabric (which it borrows), scratch.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,8 @@ class RawCommunicator {
   Status tiny(const void* input, void* output, size_t count_elems, DType dtype, ReduceOp op);
   Status prepare(size_t count_elems, DType dtype, ReduceOp op);
   Status run();
-  // One turn of waiting: pauses, and yields where ranks outnumber cores or the wait is long. Not ok once a peer is lost.
+  // One turn of waiting: pauses, and yields where ranks outnumber cores or the wait is long. Not ok once a peer is
+  // lost.
   Status pause(uint64_t turn);
 
   transport::Fabric& fabric_;

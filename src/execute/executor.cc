@@ -17,9 +17,7 @@ struct Executor::State {
   Status lost;  // not ok: the world is lost, nothing runs any more
 
   State(transport::Fabric& fabric_in, ExecutorOptions options_in, NameTable& names, trace::Timeline& timeline)
-      : fabric(fabric_in),
-        options(std::move(options_in)),
-        shared{fabric_in, options, names, timeline} {}
+      : fabric(fabric_in), options(std::move(options_in)), shared{fabric_in, options, names, timeline} {}
 
   Lane* find(uint64_t id) const {
     for (const auto& lane : lanes) {

@@ -1,5 +1,5 @@
-// Every kind of operation over every algorithm, against a plain reference: one thread for all ranks in turn, and a thread
-// for each.
+// Every kind of operation over every algorithm, against a plain reference: one thread for all ranks in turn, and a
+// thread for each.
 #include "execute/executor.h"
 
 #include <gtest/gtest.h>
@@ -15,9 +15,9 @@ constexpr int32_t kSizes[] = {1, 2, 3, 4, 5, 8};
 constexpr uint64_t kLane = 42;
 
 const std::vector<DType>& all_dtypes() {
-  static const std::vector<DType> kAll = {DType::uint8,   DType::int8,    DType::uint16,   DType::int16,   DType::uint32,
-                                          DType::int32,   DType::uint64,  DType::int64,    DType::float16, DType::bfloat16,
-                                          DType::float32, DType::float64, DType::bool8};
+  static const std::vector<DType> kAll = {
+      DType::uint8, DType::int8,    DType::uint16,   DType::int16,   DType::uint32,  DType::int32, DType::uint64,
+      DType::int64, DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::bool8};
   return kAll;
 }
 

@@ -1,6 +1,6 @@
-// FakeWorld: N ranks in one process with pipes in memory, for unit tests. Pipes can be small, cut, or held back, so that a
-// test decides what arrives when.
-// Thread: a FakeFabric by one thread at a time; several of them side by side.   Owns: pipes and windows of all ranks.
+// FakeWorld: N ranks in one process with pipes in memory, for unit tests. Pipes can be small, cut, or held back, so
+// that a test decides what arrives when. Thread: a FakeFabric by one thread at a time; several of them side by side.
+// Owns: pipes and windows of all ranks.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +40,9 @@ class FakeWire {
     for (const auto& part : parts) {
       if (cut_) return written;
       const size_t count = std::min(part.size(), bytes_.size() - filled_);
-      move(count, [&](size_t at, size_t done, size_t n) { std::memcpy(bytes_.data() + at, part.data() + done, n); },
-           (begin_ + filled_) % bytes_.size());
+      move(
+          count, [&](size_t at, size_t done, size_t n) { std::memcpy(bytes_.data() + at, part.data() + done, n); },
+          (begin_ + filled_) % bytes_.size());
       filled_ += count;
       written += count;
       if (count < part.size()) break;
@@ -52,7 +53,9 @@ class FakeWire {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (held_) return 0;
     const size_t count = std::min(into.size(), filled_);
-    move(count, [&](size_t at, size_t done, size_t n) { std::memcpy(into.data() + done, bytes_.data() + at, n); }, begin_);
+    move(
+        count, [&](size_t at, size_t done, size_t n) { std::memcpy(into.data() + done, bytes_.data() + at, n); },
+        begin_);
     begin_ = (begin_ + count) % bytes_.size();
     filled_ -= count;
     return count;

@@ -26,9 +26,7 @@ bool moves_data(OpKind kind) { return traits_of(kind).output != OutputRule::none
 }  // namespace
 
 Lane::Lane(LaneSpec spec, LaneShared& shared)
-    : spec_(std::move(spec)),
-      shared_(shared),
-      surroundings_(shared.fabric, spec_, shared.options) {
+    : spec_(std::move(spec)), shared_(shared), surroundings_(shared.fabric, spec_, shared.options) {
   for (const int32_t rank : spec_.ranks) {
     Member member;
     member.rank = rank;
@@ -363,14 +361,16 @@ std::string Lane::describe() const {
   const int rank = waits_for_rank();
   if (rank >= 0) append_text(out, text(": waits for rank ", rank));
   if (phase_ == Phase::run) append_text(out, text(", ", run_.describe()));
-  if (!queue_.empty()) append_text(out, text("; ", queue_.size(), queue_.size() == 1 ? " more batch" : " more batches", " behind it"));
+  if (!queue_.empty())
+    append_text(out, text("; ", queue_.size(), queue_.size() == 1 ? " more batch" : " more batches", " behind it"));
   return out;
 }
 
 Status Lane::overdue() const {
   const int rank = waits_for_rank();
-  std::string words = text(title(), ": not finished within ", static_cast<double>(shared_.options.op_deadline_ms) / 1000, " s; rank ",
-                           spec_.ranks[static_cast<size_t>(spec_.me)]);
+  std::string words =
+      text(title(), ": not finished within ", static_cast<double>(shared_.options.op_deadline_ms) / 1000, " s; rank ",
+           spec_.ranks[static_cast<size_t>(spec_.me)]);
   words += rank >= 0 ? text(" waits for rank ", rank) : std::string(" still works on it");
   return Status(Code::aborted, std::move(words), rank);
 }

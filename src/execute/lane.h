@@ -43,7 +43,8 @@ class Lane {
   uint64_t id() const { return spec_.lane; }
   bool idle() const { return phase_ == Phase::idle && queue_.empty(); }
   void enqueue(BoundBatch bound) { queue_.push_back(std::move(bound)); }
-  // As far as it goes, but not much more than a MiB at a time, so that other lanes get their turn. True if it got further.
+  // As far as it goes, but not much more than a MiB at a time, so that other lanes get their turn. True if it got
+  // further.
   bool progress(Time now);
   // When the running Batch is overdue.
   Time deadline() const;
@@ -88,8 +89,8 @@ class Lane {
   std::deque<BoundBatch> queue_;
 
   // Agreed numbers: windows are used only where all members take part, so all count alike.
-  uint64_t tiny_number_ = 0;     // of operations on the tiny path
-  uint64_t window_number_ = 0;   // of Schedules that used windows; they use the halves in turn
+  uint64_t tiny_number_ = 0;    // of operations on the tiny path
+  uint64_t window_number_ = 0;  // of Schedules that used windows; they use the halves in turn
   uint64_t flag_base_ = 0;
 
   // The running Batch.
@@ -104,7 +105,7 @@ class Lane {
   Extent user_input_, user_output_;
   Buffers buffers_;
   memory::Block fused_, staging_, acc_;
-  size_t copied_bytes_ = 0;      // by pack or unpack so far
+  size_t copied_bytes_ = 0;  // by pack or unpack so far
   std::vector<const void*> sources_;
 };
 

@@ -1,4 +1,5 @@
-// What happens between operations: order, overlap, the tiny path, members that joined, deadlines and the end of the world.
+// What happens between operations: order, overlap, the tiny path, members that joined, deadlines and the end of the
+// world.
 #include "execute/lane.h"
 
 #include <gmock/gmock.h>
@@ -94,7 +95,8 @@ TEST(Lane, ThatOverlapOnARankProgressSideBySide) {
 
 TEST(TinyPath, GivesTheBitsOfTheSchedule) {
   for (const int32_t size : {1, 2, 3, 5, 8}) {
-    for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::float64, DType::bool8}) {
+    for (const DType dtype :
+         {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::float64, DType::bool8}) {
       OpSpec spec = allreduce({1, 0, 4, 2}, size, dtype);
       spec.scale = dtype == DType::bool8 ? math::Scale{} : math::Scale{0.3, 1.1, size};
       TestWorld world(size);
@@ -185,7 +187,8 @@ TEST(Joined, MembersAreSkippedAndComeBackAfterTheJoin) {
       };
       for (int epoch = 0; epoch < 3; ++epoch) {
         for (const size_t elems : {size_t{2}, size_t{40000}, size_t{3}}) submit(allreduce({elems}, 4));
-        for (const std::vector<int>& members : {std::vector<int>{0, 1, 3}, std::vector<int>{1, 3}, std::vector<int>{3}}) {
+        for (const std::vector<int>& members :
+             {std::vector<int>{0, 1, 3}, std::vector<int>{1, 3}, std::vector<int>{3}}) {
           for (const size_t elems : {size_t{2}, size_t{9000}, size_t{5}}) {
             OpSpec spec = allreduce({elems}, 4);
             spec.members = members;

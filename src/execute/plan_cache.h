@@ -26,8 +26,8 @@ class PlanCache {
   explicit PlanCache(size_t capacity) : capacity_(capacity) {}
 
   // `surroundings_id` stands for the Surroundings: equal numbers, equal content.
-  Result<std::shared_ptr<const Plan>> get(const collective::Problem& problem, const collective::Surroundings& surroundings,
-                                          uint64_t surroundings_id);
+  Result<std::shared_ptr<const Plan>> get(const collective::Problem& problem,
+                                          const collective::Surroundings& surroundings, uint64_t surroundings_id);
 
   size_t size() const { return entries_.size(); }
   uint64_t made() const { return made_; }

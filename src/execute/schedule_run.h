@@ -1,6 +1,6 @@
-// ScheduleRun: one Schedule on its way, against real memory, channels and windows. Never blocks: advance() goes as far as it
-// can and says why it stopped.
-// Thread: whoever drives its lane.   Owns: its Transfers. Memory, Schedule and members are borrowed until it is done.
+// ScheduleRun: one Schedule on its way, against real memory, channels and windows. Never blocks: advance() goes as far
+// as it can and says why it stopped. Thread: whoever drives its lane.   Owns: its Transfers. Memory, Schedule and
+// members are borrowed until it is done.
 #pragma once
 
 #include <cstddef>
@@ -76,8 +76,8 @@ class ScheduleRun {
   std::byte* run_at(const Region& region, size_t done, size_t& want) const;
 
   Spec spec_;
-  // Results for the user go past the cache where the operation is larger than the cache. What lies in windows is read by
-  // others at once: into the cache (docs/performance.md).
+  // Results for the user go past the cache where the operation is larger than the cache. What lies in windows is read
+  // by others at once: into the cache (docs/performance.md).
   math::Stores stores_to(Buffer buffer) const {
     return buffer == Buffer::output && larger_than_cache_ ? math::Stores::streaming : math::Stores::cached;
   }

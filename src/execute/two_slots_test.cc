@@ -1,6 +1,6 @@
-// The exchange that the tiny path and the window Schedules rest on, as a model that is run through every order of its steps:
-// a member writes its slot word by word, raises its counter, waits for all counters, and reads all slots word by word.
-// Two alternating slots are enough because everybody hears from everybody; the model also shows that less is not.
+// The exchange that the tiny path and the window Schedules rest on, as a model that is run through every order of its
+// steps: a member writes its slot word by word, raises its counter, waits for all counters, and reads all slots word by
+// word. Two alternating slots are enough because everybody hears from everybody; the model also shows that less is not.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Slot {
 struct MemberState {
   uint8_t operation = 1;  // the one in work
   uint8_t step = 0;
-  uint8_t counter = 0;    // the last operation that it published
+  uint8_t counter = 0;  // the last operation that it published
   Slot slots[2];
 };
 using State = std::vector<MemberState>;
@@ -84,7 +84,8 @@ class Explorer {
       self.counter = self.operation;
     } else if (at < 3 + p) {
       const int peer = at - 3;
-      if (model_.takes_part(peer, self.operation) && state[static_cast<size_t>(peer)].counter < self.operation) return false;
+      if (model_.takes_part(peer, self.operation) && state[static_cast<size_t>(peer)].counter < self.operation)
+        return false;
     } else {
       const int peer = (at - 3 - p) / 2, word = (at - 3 - p) % 2;
       const uint8_t read = state[static_cast<size_t>(peer)].slots[slot].word[word];
@@ -117,7 +118,8 @@ TEST(TwoSlots, AreNeeded) {
   EXPECT_FALSE(Explorer(one).holds());
 }
 
-// Why a lane does without windows while a member has joined: it may still read when the others are two operations further.
+// Why a lane does without windows while a member has joined: it may still read when the others are two operations
+// further.
 TEST(TwoSlots, AreNotEnoughWhereAMemberStaysAway) {
   Model model{3, 4};
   model.absent_member = 2;

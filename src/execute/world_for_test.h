@@ -1,5 +1,5 @@
-// N Executors in one process over a FakeWorld, and operations with data on all of them, checked against a plain reference.
-// Thread: the test's; run_threads() makes one thread a rank.   Owns: executors, buffers.
+// N Executors in one process over a FakeWorld, and operations with data on all of them, checked against a plain
+// reference. Thread: the test's; run_threads() makes one thread a rank.   Owns: executors, buffers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -88,7 +88,8 @@ class TestWorld {
 
  private:
   struct Rank {
-    Rank(FakeFabric& fabric, const ExecutorOptions& options) : timeline(names), executor(fabric, options, names, timeline) {}
+    Rank(FakeFabric& fabric, const ExecutorOptions& options)
+        : timeline(names), executor(fabric, options, names, timeline) {}
     NameTable names;
     trace::Timeline timeline;
     Executor executor;
@@ -107,12 +108,12 @@ struct OpSpec {
   DType dtype = DType::float32;
   ReduceOp reduce_op = ReduceOp::sum;
   math::Scale scale;
-  int root = 0;                  // index into members
-  std::vector<size_t> tensors;   // elements of each, for fusable kinds and broadcast
-  std::vector<size_t> counts;    // as Batch::counts
+  int root = 0;                 // index into members
+  std::vector<size_t> tensors;  // elements of each, for fusable kinds and broadcast
+  std::vector<size_t> counts;   // as Batch::counts
   bool in_place = false;
   std::vector<int32_t> lane_ranks;
-  std::vector<int> members;      // empty: all of the lane
+  std::vector<int> members;  // empty: all of the lane
 };
 
 // One operation with its buffers on all members.
@@ -137,7 +138,9 @@ class TestOp {
   int member_count() const { return static_cast<int>(spec_.members.size()); }
   size_t width() const { return bytes_of(spec_.dtype); }
   const OpSpec& spec() const { return spec_; }
-  const std::vector<std::vector<std::byte>>& outputs(int member) const { return data_[static_cast<size_t>(member)].outputs; }
+  const std::vector<std::vector<std::byte>>& outputs(int member) const {
+    return data_[static_cast<size_t>(member)].outputs;
+  }
 
   void submit(TestWorld& world, uint64_t lane) {
     for (size_t i = 0; i < spec_.lane_ranks.size(); ++i) submit(world, lane, static_cast<int>(i));
@@ -268,10 +271,14 @@ class TestOp {
   template <class T>
   static T one_random(std::mt19937_64& random) {
     const double unit = static_cast<double>(random() % 2000001) / 1e6 - 1.0;
-    if constexpr (std::is_same_v<T, math::reference::Bool>) return {static_cast<uint8_t>(random() & 1)};
-    else if constexpr (std::is_integral_v<T>) return static_cast<T>(random());
-    else if constexpr (std::is_floating_point_v<T>) return static_cast<T>(unit * 3);
-    else return T::rounded(static_cast<float>(unit * 3));
+    if constexpr (std::is_same_v<T, math::reference::Bool>)
+      return {static_cast<uint8_t>(random() & 1)};
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(random());
+    else if constexpr (std::is_floating_point_v<T>)
+      return static_cast<T>(unit * 3);
+    else
+      return T::rounded(static_cast<float>(unit * 3));
   }
 
   static Bytes joined(const std::vector<Bytes>& parts) {

@@ -22,10 +22,14 @@ std::vector<std::byte> values_of(int rank, uint64_t seed, size_t count, DType dt
     with_type(dtype, [&](auto zero) {
       using T = decltype(zero);
       T value;
-      if constexpr (std::is_integral_v<T>) value = static_cast<T>(random());
-      else if constexpr (std::is_floating_point_v<T>) value = static_cast<T>(static_cast<int64_t>(random() % 4001) - 2000) / 7;
-      else if constexpr (std::is_same_v<T, math::reference::Bool>) value = {static_cast<uint8_t>(random() & 1)};
-      else value = T::rounded(static_cast<float>(static_cast<int64_t>(random() % 4001) - 2000) / 7);
+      if constexpr (std::is_integral_v<T>)
+        value = static_cast<T>(random());
+      else if constexpr (std::is_floating_point_v<T>)
+        value = static_cast<T>(static_cast<int64_t>(random() % 4001) - 2000) / 7;
+      else if constexpr (std::is_same_v<T, math::reference::Bool>)
+        value = {static_cast<uint8_t>(random() & 1)};
+      else
+        value = T::rounded(static_cast<float>(static_cast<int64_t>(random() % 4001) - 2000) / 7);
       std::memcpy(bytes.data() + at, &value, sizeof value);
     });
   }
