@@ -138,7 +138,7 @@ void put_failed(ByteWriter& writer, const FreshDecision& fresh, const NameTable&
   writer.text(names.text(fresh.decision.name));
   writer.u8(static_cast<uint8_t>(fresh.decision.kind));
   writer.u8(static_cast<uint8_t>(fresh.decision.status.code()));
-  writer.varint(static_cast<uint64_t>(fresh.decision.status.culprit() + 1));
+  writer.varint(static_cast<uint64_t>(int64_t{fresh.decision.status.culprit()} + 1));
   writer.text(fresh.decision.status.text());
   put_members(writer, fresh.asked);
 }
