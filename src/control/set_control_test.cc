@@ -34,7 +34,7 @@ class Controls : public ::testing::Test {
       ended_.emplace_back();
     }
   }
-  Request request(int member, std::string_view name, Shape shape = {4}, OpKind kind = OpKind::allreduce) {
+  Request request(int member, std::string_view name, const Shape& shape = {4}, OpKind kind = OpKind::allreduce) {
     Request made;
     made.name = names_[static_cast<size_t>(member)].intern(name);
     made.kind = kind;
