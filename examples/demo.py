@@ -14,7 +14,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 WANTED_ACCURACY = 0.97
-LOSS_TOLERANCE = 1e-5
+LOSS_TOLERANCE = 1e-6
 TIMELINE = HERE.parent / "build" / "demo-timeline.json"
 
 
