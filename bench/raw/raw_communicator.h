@@ -1,6 +1,7 @@
 // RawCommunicator: blocking collectives of ranks that already know what comes next: the executor's tiny path and
 // Schedules, driven by the calling thread, without names, negotiation, queues or sleep. What a collective costs by
-// itself. Thread: one.   Owns: the lane's windows in the Fabric (which it borrows), scratch.
+// itself.
+// Thread: one.   Owns: the lane's windows in the Fabric (which it borrows), scratch.
 #pragma once
 
 #include <cstddef>

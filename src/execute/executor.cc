@@ -88,6 +88,10 @@ bool Executor::progress(Time now) {
   if (!state.lost.ok()) return false;
   bool moved = false;
   for (const auto& lane : state.lanes) moved |= lane->progress(now);
+  if (!state.shared.lost.ok()) {
+    state.abandon(state.shared.lost);
+    return true;
+  }
   // What a lost peer had sent before its end may still finish some Batches; then nothing more will come.
   if (!moved && !state.fabric.status().ok()) {
     state.abandon(state.fabric.status());

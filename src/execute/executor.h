@@ -1,6 +1,7 @@
 // Runs the Schedules of all lanes over a Fabric, side by side and never blocking: a lane that must wait costs the
-// others nothing. Deadlines and aborts of running operations are checked here and nowhere else. Thread: whoever holds
-// the engine's token.   Owns: running Schedules, their private buffers, the cache of plans.
+// others nothing. Deadlines and aborts of running operations are checked here and nowhere else.
+// Thread: whoever holds the engine's token.
+// Owns: running Schedules, their private buffers, the cache of plans.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// FakeWorld: N ranks in one process with pipes in memory, for unit tests. Pipes can be small, cut, or held back, so
-// that a test decides what arrives when. Thread: a FakeFabric by one thread at a time; several of them side by side.
+// FakeWorld: N ranks in one process with pipes in memory, for unit tests. Pipes can be small, and cut.
+// Thread: a FakeFabric by one thread at a time; several of them side by side.
 // Owns: pipes and windows of all ranks.
 #pragma once
 
@@ -51,7 +51,6 @@ class FakeWire {
   }
   size_t read(std::span<std::byte> into) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (held_) return 0;
     const size_t count = std::min(into.size(), filled_);
     move(
         count, [&](size_t at, size_t done, size_t n) { std::memcpy(into.data() + done, bytes_.data() + at, n); },
@@ -69,11 +68,6 @@ class FakeWire {
     const std::lock_guard<std::mutex> lock(mutex_);
     cut_ = true;
   }
-  // Nothing arrives while it is held.
-  void hold(bool held) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    held_ = held;
-  }
 
  private:
   // In at most two parts, around the end of the ring.
@@ -90,7 +84,7 @@ class FakeWire {
   std::mutex mutex_;
   std::vector<std::byte> bytes_;
   size_t begin_ = 0, filled_ = 0;
-  bool cut_ = false, held_ = false;
+  bool cut_ = false;
 };
 
 class FakePipe : public transport::Pipe {

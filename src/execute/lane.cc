@@ -177,7 +177,12 @@ void Lane::enter_schedule(Time now) {
   if (!plan.ok()) return end_batch(std::move(plan).status(), now);
   plan_ = std::move(plan).value();
   const Status bound = bind_scratch();
-  if (!bound.ok()) return end_batch(bound, now);
+  if (!bound.ok()) {
+    // The others have begun and count on this rank.
+    shared_.lost = Status::aborted(
+        text(title(), ": rank ", spec_.ranks[static_cast<size_t>(spec_.me)], " cannot go on: ", bound.text()));
+    return end_batch(shared_.lost, now);
+  }
   if (fused_.size_bytes() > 0) {
     begin_activity(trace::Activity::MEMCPY_IN_FUSION_BUFFER, now);
     copied_bytes_ = 0;

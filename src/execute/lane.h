@@ -32,6 +32,7 @@ struct LaneShared {
   memory::Pool pool{memory::PoolOptions{}};
   ExecutorCounters counters{};
   std::vector<Finished> finished{};
+  Status lost{};  // not ok: a lane found that the world cannot go on
 };
 
 class Lane {

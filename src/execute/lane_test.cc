@@ -68,6 +68,31 @@ TEST(Lane, CostsOthersNothingWhileItWaits) {
   second.check(true);
 }
 
+TEST(Lane, GivesOthersTheirTurnDuringALongBatch) {
+  TestWorld world(1);
+  for (const uint64_t lane : {1, 2}) world.add_lane(lane, false);
+  TestOp longer(allreduce({size_t{2} << 20}, 1), 1, 1), other(allreduce({1}, 1), 2, 2);
+  longer.submit(world, 1);
+  other.submit(world, 2);
+  world.step(0, {});
+  EXPECT_EQ(ids_of(world.finished(0)), std::vector<uint64_t>{2});
+  world.run();
+  EXPECT_EQ(ids_of(world.finished(0)), (std::vector<uint64_t>{2, 1}));
+}
+
+TEST(Lane, TellsTheTimelineWhatItDoes) {
+  TestWorld world(2);
+  world.add_lane(1, false);
+  TestOp op(allreduce({3000, 5}, 2), 7, 1);
+  op.submit(world, 1);
+  world.run();
+  const std::string events = world.timeline(0).recent();
+  for (const char* tensor : {"op7/t0", "op7/t1"}) EXPECT_THAT(events, HasSubstr(tensor));
+  for (const char* what : {"MEMCPY_IN_FUSION_BUFFER", "SHM_ALLREDUCE", "MEMCPY_OUT_FUSION_BUFFER"}) {
+    EXPECT_THAT(events, HasSubstr(what)) << events;
+  }
+}
+
 TEST(Lane, ThatOverlapOnARankProgressSideBySide) {
   TestWorld world(3);
   const std::vector<std::vector<int32_t>> sets = {{0, 1}, {1, 2}, {0, 2}};

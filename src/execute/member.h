@@ -1,10 +1,10 @@
-// The tiny path by hand: payload and counter in one line of shared memory, one hand-over from each member to each
-// other.
+// The tiny path by hand: payload and counter in one line of shared memory, one hand-over from each to each other.
 //
 // A member has two lines and uses the one of the operation number's parity. It writes operation n only after it has
 // read all counters of operation n - 1, and a member that has written n - 1 has finished n - 2: so nobody still reads
-// the line that n overwrites. This holds because everybody hears from everybody: while a member has joined, a lane does
-// without windows. Thread: one member's lane at a time.   Owns: nothing.
+// the line that n overwrites (two_slots_test.cc). This holds because everybody hears from everybody: while a member
+// has joined, a lane does without windows.
+// Thread: one member's lane at a time.   Owns: nothing.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,7 @@
-// ScheduleRun: one Schedule on its way, against real memory, channels and windows. Never blocks: advance() goes as far
-// as it can and says why it stopped. Thread: whoever drives its lane.   Owns: its Transfers. Memory, Schedule and
-// members are borrowed until it is done.
+// ScheduleRun: one Schedule on its way, against real memory, channels and windows. Never blocks: advance() goes as
+// far as it can and says why it stopped.
+// Thread: whoever drives its lane.
+// Owns: its Transfers. Memory, Schedule and members are borrowed until it is done.
 #pragma once
 
 #include <cstddef>

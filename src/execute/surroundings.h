@@ -1,5 +1,6 @@
-// What the planner is told of a lane's members: windows, links, demanded algorithms. Equal on all of them, so that all
-// plan alike. Thread: any (value).
+// What the planner is told of a lane's members: windows, links, demanded algorithms. Equal on all of them, so that
+// all plan alike.
+// Thread: any (value).
 #pragma once
 
 #include <array>

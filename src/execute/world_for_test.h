@@ -1,5 +1,6 @@
 // N Executors in one process over a FakeWorld, and operations with data on all of them, checked against a plain
-// reference. Thread: the test's; run_threads() makes one thread a rank.   Owns: executors, buffers.
+// reference.
+// Thread: the test's; run_threads() makes one thread a rank.   Owns: executors, buffers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,6 +36,7 @@ class TestWorld {
   FakeWorld& fake() { return fake_; }
   Executor& executor(int32_t rank) { return at(rank).executor; }
   NameTable& names(int32_t rank) { return at(rank).names; }
+  trace::Timeline& timeline(int32_t rank) { return at(rank).timeline; }
   std::vector<Finished>& finished(int32_t rank) { return at(rank).finished; }
 
   void add_lane(uint64_t lane, const std::vector<int32_t>& ranks, bool windows) {
