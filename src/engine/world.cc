@@ -38,17 +38,27 @@ bool World::drive(EngineToken& token, Time now) {
   ++counters_.rounds;
   bool moved = take_intents(token, now);
   moved |= fabric_->progress(*this, now);
-  if (status_.ok() && !pending_loss_.ok()) lose(token, pending_loss_);
-  if (status_.ok() && !fabric_->status().ok()) lose(token, fabric_->status());
   if (status_.ok()) {
-    moved |= step_sets(token, now);
+    moved |= step_sets(now);
     moved |= executor_->progress(now);
     moved |= finish_batches(now);
     // What this round has to say goes out in this round: the driver may leave now.
     if (moved) fabric_->progress(*this, now);
+    if (!pending_loss_.ok() || !fabric_->status().ok()) settle_and_lose(token, now);
   }
   flush_completed();
   return moved;
+}
+
+// An operation for which everything had come before the loss was seen ends well: who ends the world after a step must not
+// take that step from slower ranks.
+void World::settle_and_lose(EngineToken& token, Time now) {
+  const Status why = pending_loss_.ok() ? fabric_->status() : pending_loss_;
+  (void)step_sets(now);
+  while (executor_->progress(now)) {
+  }
+  (void)finish_batches(now);
+  lose(token, why);
 }
 
 bool World::glance(EngineToken&, Time now) {
@@ -119,7 +129,7 @@ void World::take_operation(Operation& operation, Time now) {
   set.control->submit(ticket_of(operation), request, (operation.submission.flags & kUrgent) != 0, now);
 }
 
-bool World::step_sets(EngineToken& token, Time now) {
+bool World::step_sets(Time now) {
   bool moved = false;
   for (auto& [id, set] : sets_) {
     if (!set->active) {
@@ -133,15 +143,13 @@ bool World::step_sets(EngineToken& token, Time now) {
     moved |= !set->control->outgoing().empty();
     send_outgoing(*set);
     while (const DecisionList* list = set->control->next_list()) {
-      run_list(*set, *list, now);
       moved = true;
-      if (!pending_loss_.ok()) break;
+      if (!run_list(*set, *list, now)) break;
     }
     for (const control::Notice& notice : set->control->notices()) HALAY_LOG(warning, notice.text);
     set->control->notices().clear();
     if (pending_loss_.ok() && !set->control->status().ok()) pending_loss_ = set->control->status();
   }
-  if (!pending_loss_.ok()) lose(token, pending_loss_);
   return moved;
 }
 
@@ -154,7 +162,8 @@ void World::send_outgoing(ProcessSet& set) {
   set.control->outgoing().clear();
 }
 
-void World::run_list(ProcessSet& set, const DecisionList& list, Time now) {
+bool World::run_list(ProcessSet& set, const DecisionList& list, Time now) {
+  bool all_bound = true;
   parts_.timeline.list_decided(list.number, now);
   for (const Decided& decided : list.decided) {
     if (decided.ticket == Ticket::none) continue;
@@ -168,10 +177,13 @@ void World::run_list(ProcessSet& set, const DecisionList& list, Time now) {
     }
     // The others count on this rank now: without room for the result the world cannot go on.
     Status bound = bind(*operation, *decided.decision, set.member_count(), set.me);
-    if (!bound.ok()) pending_loss_ = std::move(bound);
+    if (bound.ok()) continue;
+    all_bound = false;
+    pending_loss_ = std::move(bound);
   }
-  if (!pending_loss_.ok()) return;
+  if (!all_bound) return false;
   for (Batch& batch : fusion::pack(list, set.member_count(), set.me)) start_batch(set, std::move(batch), now);
+  return true;
 }
 
 void World::start_batch(ProcessSet& set, Batch batch, Time now) {

@@ -95,9 +95,11 @@ class World final : private transport::FrameSink {
 
   bool take_intents(EngineToken& token, Time now);
   void take_operation(Operation& operation, Time now);
-  bool step_sets(EngineToken& token, Time now);
+  bool step_sets(Time now);
+  void settle_and_lose(EngineToken& token, Time now);
   void send_outgoing(ProcessSet& set);
-  void run_list(ProcessSet& set, const DecisionList& list, Time now);
+  // False if there is no room for a result: then the world cannot go on.
+  bool run_list(ProcessSet& set, const DecisionList& list, Time now);
   void start_batch(ProcessSet& set, Batch batch, Time now);
   bool finish_batches(Time now);
   void try_activate(ProcessSet& set);

@@ -173,6 +173,20 @@ TEST_P(Failure, AnAbortEndsTheWorldEverywhereWithItsReason) {
   });
 }
 
+TEST_P(Failure, AnAbortTakesNoStepFromSlowerRanks) {
+  for (int round = 0; round < 20; ++round) {
+    Cluster cluster({3, GetParam(), {}});
+    cluster.run([&](int rank, engine::Engine& engine) {
+      std::vector<float> x{1};
+      const Outcome outcome = sum(engine, "before", x);
+      EXPECT_TRUE(outcome.status.ok()) << outcome.status.text();
+      if (rank == 1) {
+        EXPECT_TRUE(engine.abort("enough").ok());
+      }
+    });
+  }
+}
+
 TEST_P(Failure, AMissingMemberOfAProcessSetIsNamedAtTheStartTimeout) {
   Cluster cluster({3, GetParam(), {"HALAY_START_TIMEOUT=2"}});
   cluster.run([&](int rank, engine::Engine& engine) {
