@@ -252,7 +252,7 @@ def stage_fuzz(log: Log) -> Outcome:
 def stage_release_wheel(log: Log) -> Outcome:
     """The Python tests once more, on the wheel that others install."""
     log.run(PYTHON, "tools/make_wheel.py", "release", "--install")
-    outcome = pytest(log, "release-wheel", "tests")
+    outcome = pytest(log, "release-wheel", "tests", env={"HALAY_TEST_WHEELS": "dist"})
     log.run(PYTHON, "tools/make_wheel.py", "developer", "--install")
     return outcome
 
