@@ -1,6 +1,12 @@
 #include "negotiate/bursts.h"
 
 namespace halay::negotiate {
+namespace {
+
+// One late rank cuts a burst in two closes; so two such steps in a row are forgiven, the third is a new habit.
+constexpr uint32_t kMostMisses = 5;
+
+}  // namespace
 
 void Bursts::ready(BurstPlace place) {
   if (place.burst == 0) {
@@ -15,22 +21,28 @@ void Bursts::ready(BurstPlace place) {
 void Bursts::close(std::span<BurstPlace* const> places, bool join_previous) {
   for (const BurstPlace* place : places) {
     Burst& burst = bursts_[place->burst];
-    burst.complete = place->burst != 0 && burst.ready == burst.size;
+    if (place->burst == 0 || burst.judged) continue;
+    burst.judged = true;
+    burst.misses = burst.ready == burst.size ? 0 : burst.misses + 1;
+    burst.stays = burst.misses < kMostMisses;
   }
-  for (const BurstPlace* place : places) bursts_[place->burst].ready = 0;
+  for (const BurstPlace* place : places) {
+    bursts_[place->burst].ready = 0;
+    bursts_[place->burst].judged = false;
+  }
   incomplete_ = unknown_ = 0;
 
   const uint32_t joined = join_previous ? previous_ : 0;
   uint32_t fresh = joined;
   bool one = !places.empty();
   for (BurstPlace* place : places) {
-    if (joined != 0 || !bursts_[place->burst].complete) {
+    if (joined != 0 || !bursts_[place->burst].stays) {
       if (fresh == 0) fresh = add();
       move(*place, fresh);
     }
     one = one && place->burst == places[0]->burst;
   }
-  for (const BurstPlace* place : places) bursts_[place->burst].complete = false;
+  for (const BurstPlace* place : places) bursts_[place->burst].stays = false;
   previous_ = one ? places[0]->burst : 0;
 }
 

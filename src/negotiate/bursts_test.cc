@@ -50,18 +50,39 @@ TEST(Bursts, ALoneTensorIsSettledAtOnce) {
   }
 }
 
-TEST(Bursts, WaitsInVainForACompanionOnlyOnce) {
+TEST(Bursts, StopsWaitingForACompanionThatStaysAwayAgainAndAgain) {
   Tensors t;
   t.ready({&t.a, &t.b});
   t.close({&t.a, &t.b});
-  t.ready({&t.a});
-  EXPECT_FALSE(t.bursts.settled());
-  t.close({&t.a});  // the wait was over
-  t.ready({&t.a});
-  EXPECT_TRUE(t.bursts.settled());
-  t.close({&t.a});
+  int waits = 0;
+  for (int step = 0; step < 20; ++step) {
+    t.ready({&t.a});
+    waits += t.bursts.settled() ? 0 : 1;
+    t.close({&t.a});
+  }
+  EXPECT_EQ(waits, 5);
   t.ready({&t.b});
   EXPECT_TRUE(t.bursts.settled());
+}
+
+TEST(Bursts, AreWholeAgainAfterALateRankHasCutThem) {
+  Tensors t;
+  t.ready({&t.a, &t.b, &t.c});
+  t.close({&t.a, &t.b, &t.c});
+  for (int step = 0; step < 10; ++step) {
+    if (step % 2 == 0) {  // every other step one wait is over before all are there
+      t.ready({&t.a});
+      t.close({&t.a});
+      t.ready({&t.b, &t.c});
+      t.close({&t.b, &t.c});
+    } else {
+      t.ready({&t.a, &t.b});
+      EXPECT_FALSE(t.bursts.settled());
+      t.ready({&t.c});
+      EXPECT_TRUE(t.bursts.settled());
+      t.close({&t.a, &t.b, &t.c});
+    }
+  }
 }
 
 TEST(Bursts, TwoCompleteOnesInOneCloseStayTwo) {

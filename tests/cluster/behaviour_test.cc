@@ -86,10 +86,10 @@ TEST_P(Behaviour, RepeatedStepsSendNoNamesAndFuseAsBefore) {
 }
 
 TEST_P(Behaviour, SinglySubmittedTensorsOfARepeatedStepTravelAsNumbersToo) {
-  Cluster cluster({2, GetParam(), {"HALAY_CYCLE_TIME=50"}});
+  Cluster cluster({2, GetParam(), {"HALAY_CYCLE_TIME=1000"}});
   cluster.run([&](int, engine::Engine& engine) {
     std::vector<float> tensors(30);
-    uint64_t requests = 0, batches = 0, last_batches = 0;
+    uint64_t requests = 0, batches = 0, pieces = 0;
     for (int step = 0; step < 8; ++step) {
       std::vector<engine::Handle> handles(tensors.size());
       for (size_t t = 0; t < tensors.size(); ++t) {
@@ -100,12 +100,14 @@ TEST_P(Behaviour, SinglySubmittedTensorsOfARepeatedStepTravelAsNumbersToo) {
       if (step >= 1) {
         EXPECT_EQ(counter(engine, "requests_sent"), requests);
       }
-      // What comes together has been learnt by then: one batch, or as many as a wait has cut the first steps into.
+      // What comes together has been learnt by then: waits may have cut the first steps into some bursts, later steps have
+      // no more pieces than these (bursts that happen to be ready together share a list).
       const uint64_t new_batches = counter(engine, "batches") - batches;
-      if (step >= 4) {
-        EXPECT_LE(new_batches, last_batches);
+      if (step < 4) {
+        pieces = std::max(pieces, new_batches);
+      } else {
+        EXPECT_LE(new_batches, pieces);
       }
-      last_batches = new_batches;
       requests = counter(engine, "requests_sent");
       batches = counter(engine, "batches");
     }
