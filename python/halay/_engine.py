@@ -66,7 +66,9 @@ class Engine:
         return text
 
     def name(self, text: str) -> int:
-        """The number of a tensor name."""
+        """The number of a tensor name. Raises ValueError for one that cannot travel."""
+        if "\0" in text:
+            raise errors.InvalidArgument(f"{text!r}: a tensor name must not contain NUL")
         number = ctypes.c_uint32(0)
         check(_lib.name_register(self.pointer, text.encode(), number))
         return number.value

@@ -56,6 +56,9 @@ class Driver(Protocol):
     def stage(self, tensor: Any) -> Any:
         """A buffer with its elements: the tensor itself if it is one. Raises ValueError for what is no dense tensor."""
 
+    def check_writable(self, tensor: Any) -> None:
+        """Raises ValueError for what cannot take a result in place."""
+
     def room(self, shape: Sequence[int], like: Any) -> Any:
         """A new buffer of this shape and the dtype of `like`."""
 

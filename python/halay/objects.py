@@ -45,6 +45,9 @@ class BytesDriver:
     def stage(self, tensor: bytearray) -> bytearray:
         return tensor
 
+    def check_writable(self, tensor: bytearray) -> None:
+        return
+
     def room(self, shape: Sequence[int], like: bytearray) -> bytearray:
         return bytearray(shape[0])
 

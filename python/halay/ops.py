@@ -206,6 +206,13 @@ class Ops:
 
     # ---- results ----
 
+    def _target(self, tensor: Any, source: Any, in_place: bool) -> Any:
+        """Where the engine writes the result. Raises ValueError if it is to be `tensor` and that is read-only."""
+        if in_place:
+            self.driver.check_writable(tensor)
+            return source
+        return self.driver.room(self.driver.shape(source), source)
+
     def _owned(self, pending: Pending, index: int, like: Any) -> Any:
         """The engine-owned result of one handle, as a tensor where `like` lives."""
         result = read_result(pending.engine, pending.handles[index])
@@ -251,7 +258,7 @@ class Ops:
         info = find_set(process_set)
         driver = self.driver
         source = driver.stage(tensor)
-        target = source if in_place else driver.room(driver.shape(source), source)
+        target = self._target(tensor, source, in_place)
         base, name_flags = self._base("allreduce", name, info)
         terms = Terms(flags | name_flags, op, prescale, postscale)
         handles = self._send_one(info, _ALLREDUCE, base, terms, source, target)
@@ -273,7 +280,7 @@ class Ops:
         driver = self.driver
         _check_group("grouped_allreduce", tensors)
         sources = [driver.stage(tensor) for tensor in tensors]
-        targets = sources if in_place else [driver.room(driver.shape(source), source) for source in sources]
+        targets = [self._target(tensor, source, in_place) for tensor, source in zip(tensors, sources)]
         base, name_flags = self._base("grouped_allreduce", name, info)
         terms = Terms(flags | name_flags, op, prescale, postscale)
         handles = self._send_group(info, _ALLREDUCE, base, terms, sources, targets)
@@ -316,7 +323,7 @@ class Ops:
         info = find_set(process_set)
         driver = self.driver
         source = driver.stage(tensor)
-        target = source if in_place else driver.room(driver.shape(source), source)
+        target = self._target(tensor, source, in_place)
         base, name_flags = self._base("broadcast", name, info)
         terms = Terms(flags | name_flags, root=int(root_rank))
         handles = self._send_one(info, _BROADCAST, base, terms, source, target)

@@ -525,6 +525,46 @@ print(grown < 5, hv.stats()["handles_open"], round(grown, 1))
         assert job.lines(rank)[0].startswith("True 0"), job
 
 
+def test_what_cannot_be_written_is_refused_in_place_and_stays_as_it_is() -> None:
+    script = (
+        NUMPY
+        + """
+fixed = np.full(3, 1.0 + r)
+fixed.setflags(write=False)
+spread = np.broadcast_to(np.float32(r), (4,))
+for call in (lambda: hv.allreduce_(fixed), lambda: hv.allreduce_async_(spread), lambda: hv.broadcast_(fixed, 0),
+             lambda: hv.grouped_allreduce_([np.ones(2), fixed]), lambda: hv.allreduce_([1.0, 2.0])):
+    try:
+        call()
+        print("accepted")
+    except ValueError as error:
+        assert "can be written" in str(error), error
+print(fixed.tolist() == [1.0 + r] * 3, hv.allreduce(fixed, op=hv.Sum).tolist(), ones())
+"""
+    )
+    job = launching.run_script(2, script)
+    assert job.code == 0, job
+    for rank in range(2):
+        assert job.lines(rank) == ["True [3.0, 3.0, 3.0] [2.0, 2.0]"], job
+
+
+def test_a_name_with_nul_is_refused_and_not_cut_short() -> None:
+    script = (
+        NUMPY
+        + """
+first = hv.allreduce_async(np.ones(1), name="a")
+try:
+    hv.allreduce(np.ones(1), name="a" + chr(0) + "b")
+except ValueError as error:
+    print(type(error).__name__, "NUL" in str(error))
+hv.synchronize(first)
+"""
+    )
+    job = launching.run_script(2, script)
+    assert job.code == 0, job
+    assert job.lines(0) == job.lines(1) == ["InvalidArgument True"], job
+
+
 def test_ctrl_c_ends_a_job_that_waits_at_the_start() -> None:
     """init() itself answers Ctrl-C while it waits for ranks that never come."""
     script = "import os, time, halay\nif os.environ['HALAY_RANK'] == '1': time.sleep(60)\nprint('waiting', flush=True)\nhalay.init()\n"

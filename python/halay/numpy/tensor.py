@@ -52,6 +52,10 @@ class NumpyDriver:
             return tensor
         return np.array(tensor, dtype=tensor.dtype.newbyteorder("="), order="C")
 
+    def check_writable(self, tensor: Array) -> None:
+        if not isinstance(tensor, np.ndarray) or not tensor.flags.writeable:
+            raise errors.InvalidArgument("an operation in place needs an array that can be written")
+
     def room(self, shape: Sequence[int], like: Array) -> Array:
         return np.empty(shape, dtype=_native(like))
 

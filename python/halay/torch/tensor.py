@@ -57,6 +57,9 @@ class TorchDriver:
             raise errors.InvalidArgument("a meta tensor has no elements to send")
         return tensor.detach().to("cpu").contiguous()
 
+    def check_writable(self, tensor: torch.Tensor) -> None:
+        return  # PyTorch knows no read-only tensors
+
     def room(self, shape: Sequence[int], like: torch.Tensor) -> torch.Tensor:
         return torch.empty(shape, dtype=like.dtype)
 
