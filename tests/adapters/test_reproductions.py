@@ -525,6 +525,34 @@ print(grown < 5, hv.stats()["handles_open"], round(grown, 1))
         assert job.lines(rank)[0].startswith("True 0"), job
 
 
+def test_splits_of_torch_are_not_cut_to_32_bits() -> None:
+    script = """
+import torch, halay.torch as hv
+hv.init()
+try:
+    print(hv.alltoall(torch.ones(2), [2**32 + 1, 2**32 + 1]))
+except ValueError as error:
+    print(str(2**33 + 2) in str(error))
+print(hv.alltoall(torch.ones(2), [1, 1])[1].dtype)
+"""
+    job = launching.run_script(2, script)
+    assert job.code == 0, job
+    assert job.lines(0) == job.lines(1) == ["True", "torch.int32"], job
+
+
+def test_a_torch_view_that_negates_travels_with_its_sign() -> None:
+    script = """
+import torch, halay.torch as hv
+hv.init()
+view = torch.tensor([1 + 2j]).conj().imag  # one element, so it counts as contiguous
+assert view.is_neg() and view.is_contiguous()
+print(hv.allreduce(view, op=hv.Sum).tolist(), hv.allreduce_(view, op=hv.Sum).tolist(), view.tolist())
+"""
+    job = launching.run_script(2, script)
+    assert job.code == 0, job
+    assert job.lines(0) == job.lines(1) == ["[-4.0] [-4.0] [-4.0]"], job
+
+
 def test_what_cannot_be_written_is_refused_in_place_and_stays_as_it_is() -> None:
     script = (
         NUMPY

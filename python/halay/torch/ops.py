@@ -219,15 +219,13 @@ def read_splits(splits: Splits) -> tuple[list[int] | None, Callable[[list[int]],
     """(splits as numbers, a maker of received_splits of the same dtype on the same device)."""
     if splits is None:
         return None, lambda received: torch.tensor(received, dtype=torch.int32)
-    if not isinstance(splits, torch.Tensor):
-        splits = torch.tensor(list(splits))
-        splits = splits.to(torch.int32) if splits.dtype == torch.int64 else splits
-    if splits.dim() != 1 or splits.dtype not in (torch.int32, torch.int64):
+    rows = splits if isinstance(splits, torch.Tensor) else torch.tensor(list(splits))
+    if rows.dim() != 1 or rows.dtype not in (torch.int32, torch.int64):
         raise errors.InvalidArgument(
-            f"splits must be a 1-d int32 tensor, got {splits.dtype} of shape {tuple(splits.shape)}"
+            f"splits must be a 1-d int32 tensor, got {rows.dtype} of shape {tuple(rows.shape)}"
         )
-    dtype, device = splits.dtype, splits.device
-    return splits.tolist(), lambda received: torch.tensor(received, dtype=dtype, device=device)
+    dtype, device = (rows.dtype, rows.device) if rows is splits else (torch.int32, None)
+    return rows.tolist(), lambda received: torch.tensor(received, dtype=dtype, device=device)
 
 
 def alltoall_async(

@@ -47,7 +47,7 @@ class TorchDriver:
         return buffer.data_ptr()
 
     def stage(self, tensor: torch.Tensor) -> torch.Tensor:
-        if tensor.is_cpu and tensor.layout is torch.strided and tensor.is_contiguous():
+        if tensor.is_cpu and tensor.layout is torch.strided and tensor.is_contiguous() and not tensor.is_neg():
             return tensor
         if tensor.layout is not torch.strided:
             raise errors.InvalidArgument(
@@ -55,7 +55,7 @@ class TorchDriver:
             )
         if tensor.is_meta:
             raise errors.InvalidArgument("a meta tensor has no elements to send")
-        return tensor.detach().to("cpu").contiguous()
+        return tensor.detach().to("cpu").resolve_neg().contiguous()
 
     def check_writable(self, tensor: torch.Tensor) -> None:
         return  # PyTorch knows no read-only tensors
