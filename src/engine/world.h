@@ -143,6 +143,7 @@ class World final : private transport::FrameSink {
   std::atomic<bool> lost_{false};
   std::atomic<bool> goodbye_heard_{false};
   Status pending_loss_;                 // found inside a callback; acted on after it
+  std::vector<std::byte> verdict_;      // the abort that is passed on, in the words of the rank that found the reason
   WorldCounters counters_;
   uint64_t news_ = 0;
 };

@@ -9,7 +9,7 @@
 namespace halay::engine {
 namespace {
 
-// goodbye: 'g' clean(1) operations(8), or 'h': heard yours. abort: culprit(4) code(1) text.
+// goodbye: 'g' clean(1) operations(8), or 'h': heard yours. abort: culprit(4) code(1) finder(4) text.
 constexpr std::byte kGoodbye{'g'}, kHeard{'h'};
 
 // So often the bytes of an abort are pushed before the ways are given up.
@@ -82,13 +82,17 @@ void World::on_abort(int32_t rank, std::span<const std::byte> payload) {
   ByteReader reader(payload);
   const auto culprit = static_cast<int32_t>(reader.number<uint32_t>());
   const auto code = static_cast<Code>(reader.number<uint8_t>());
+  const auto finder = static_cast<int32_t>(reader.number<uint32_t>());
   const std::string_view words = text_of(reader.rest());
   if (reader.failed()) {
     pending_loss_ = Status(Code::aborted, text("rank ", rank, " ended the world without a reason"), rank);
-  } else if (code == Code::peer_lost) {
-    pending_loss_ = Status::peer_lost(culprit, text(words, " (told by rank ", rank, ")"));
+    return;
+  }
+  verdict_.assign(payload.begin(), payload.end());
+  if (code == Code::peer_lost) {
+    pending_loss_ = Status::peer_lost(culprit, text(words, " (told by rank ", finder, ")"));
   } else {
-    pending_loss_ = Status(Code::aborted, text("rank ", rank, " ended the world: ", words), culprit);
+    pending_loss_ = Status(Code::aborted, text("rank ", finder, " ended the world: ", words), culprit);
   }
 }
 
@@ -128,13 +132,17 @@ void World::close(EngineToken&, Status why) {
 void World::lose(EngineToken& token, Status why) {
   if (!status_.ok()) return;
   parts_.intake.refuse_all(why);
-  ByteWriter writer;
-  writer.number(static_cast<uint32_t>(why.culprit()))
-      .number(static_cast<uint8_t>(why.code()))
-      .bytes(bytes_of(std::string_view(why.text())));
+  if (verdict_.empty()) {
+    ByteWriter writer;
+    writer.number(static_cast<uint32_t>(why.culprit()))
+        .number(static_cast<uint8_t>(why.code()))
+        .number(static_cast<uint32_t>(fabric_->rank()))
+        .bytes(bytes_of(std::string_view(why.text())));
+    verdict_.assign(writer.view().begin(), writer.view().end());
+  }
   for (int32_t rank = 0; rank < fabric_->size(); ++rank) {
     if (rank != fabric_->rank() && !left_[static_cast<size_t>(rank)]) {
-      fabric_->channel(rank)->send_frame(transport::FrameKind::abort, 0, writer.view());
+      fabric_->channel(rank)->send_frame(transport::FrameKind::abort, 0, verdict_);
     }
   }
   for (int round = 0; round < kAbortRounds && fabric_->progress(*this, parts_.clock.now()); ++round) {

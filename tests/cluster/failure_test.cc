@@ -173,6 +173,32 @@ TEST_P(Failure, AnAbortEndsTheWorldEverywhereWithItsReason) {
   });
 }
 
+size_t times(std::string_view words, std::string_view in) {
+  size_t count = 0;
+  for (size_t at = in.find(words); at != std::string_view::npos; at = in.find(words, at + 1)) ++count;
+  return count;
+}
+
+TEST_P(Failure, HoweverTheNewsTravelsItNamesWhoFoundTheReasonOnce) {
+  for (int round = 0; round < 20; ++round) {
+    Cluster cluster({5, GetParam(), {}});
+    std::atomic<int> ready{0};
+    cluster.run([&](int rank, engine::Engine& engine) {
+      std::vector<float> x{1};
+      ASSERT_TRUE(sum(engine, "before", x).status.ok());
+      ++ready;
+      if (rank == 1) {
+        while (ready < 5) std::this_thread::yield();
+        EXPECT_TRUE(engine.abort("enough").ok());
+        return;
+      }
+      const std::string told = sum(engine, "after", x).status.text();
+      EXPECT_EQ(times("ended the world", told), 1U) << told;
+      EXPECT_THAT(told, HasSubstr("rank 1 ended the world: enough"));
+    });
+  }
+}
+
 TEST_P(Failure, AnAbortTakesNoStepFromSlowerRanks) {
   for (int round = 0; round < 20; ++round) {
     Cluster cluster({3, GetParam(), {}});
