@@ -105,6 +105,7 @@ _forked_from: int | None = None  # the rank of the parent, in a forked child of 
 _hooks_installed = False
 _begun = 0  # worlds; each init() reads the environment anew with an engine of its own, and all ranks count alike
 _at_end: list[Callable[[], None]] = []
+_after_end: list[Callable[[Engine], None]] = []
 
 
 def not_initialized() -> NoReturn:
@@ -186,12 +187,21 @@ def _end() -> None:
     for forget in _at_end:
         forget()
     engine.templates.clear()
-    check(_lib.engine_shutdown(engine.pointer))
+    try:
+        check(_lib.engine_shutdown(engine.pointer))
+    finally:
+        for settle in _after_end:
+            settle(engine)
 
 
 def on_end(forget: Callable[[], None]) -> None:
     """`forget()` is called whenever a world ends."""
     _at_end.append(forget)
+
+
+def after_end(settle: Callable[[Engine], None]) -> None:
+    """`settle(engine)` is called when a world has ended: all its operations are done or have failed."""
+    _after_end.append(settle)
 
 
 def abort(reason: str) -> None:

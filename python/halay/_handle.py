@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from halay import _lib, errors
-from halay._engine import Engine, check
+from halay._engine import Engine, after_end, check
 from halay._enums import Status
 
 SLICE_MS = 100  # a wait is cut into slices, so that Ctrl-C is answered
@@ -93,8 +93,32 @@ def _sliced(wait: Callable[[int], int], timeout: float | None) -> int:
             return status
 
 
+class Ended:
+    """What came of an operation whose world ended before anybody asked."""
+
+    __slots__ = ("error", "result")
+    set_id = -1  # in flight in no process set
+
+    def __init__(self, pending: Pending) -> None:
+        self.result: Any = None
+        self.error: Exception | None = None
+        try:
+            self.result = pending.wait()
+        except Exception as error:
+            self.error = error.with_traceback(None)  # its frames would keep the engine
+
+    def done(self) -> bool:
+        return True
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """The result, or raises the operation's error."""
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
 _abandoned: list[Pending] = []  # waits that a signal ended
-_table: dict[int, Pending] = {}
+_table: dict[int, Pending | Ended] = {}
 _numbers = itertools.count(1)
 
 
@@ -161,6 +185,14 @@ def in_flight(set_id: int) -> int:
     return sum(1 for pending in list(_table.values()) if pending.set_id == set_id)
 
 
-def forget_after_fork() -> None:
-    """In a forked child: nothing here is ours any more."""
-    _abandoned.clear()
+def _settle(engine: Engine) -> None:
+    """The world has ended: handles that nobody has synchronized keep what came of them, not the engine."""
+    for number, pending in list(_table.items()):
+        if not isinstance(pending, Pending) or pending.engine is not engine or not pending.done():
+            continue
+        if _table.pop(number, None) is pending:  # else another thread synchronizes it
+            _table[number] = Ended(pending)
+    _sweep()
+
+
+after_end(_settle)

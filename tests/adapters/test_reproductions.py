@@ -474,6 +474,40 @@ print("good")
     assert job.code == 0 and job.lines(0) == job.lines(1) == ["good"], job
 
 
+def test_handles_that_nobody_synchronized_outlive_their_world_without_its_memory() -> None:
+    script = (
+        NUMPY
+        + """
+import gc, weakref
+from halay import _engine
+group = hv.add_process_set([0])
+done = hv.allreduce_async(np.full(20000, 1.0 + r), op=hv.Sum, name="done")
+ones()
+alone = [hv.allreduce_async(np.ones(1), name="alone", process_set=group)] if r == 0 else []
+mine = hv.allgather_async(np.ones(1), name=f"only {r}")
+hv.barrier()
+engine = weakref.ref(_engine.current)
+hv.shutdown()
+gc.collect()
+print(engine() is None, hv.poll(mine), hv.synchronize(done)[:2].tolist(), hv.synchronize(done))
+try:
+    hv.synchronize(mine)
+except halay.HorovodInternalError as error:
+    print(type(error).__name__)
+hv.init()
+group = hv.add_process_set([0])
+print(hv.remove_process_set(group), ones())
+"""
+    )
+    job = launching.run_script(2, script)
+    assert job.code == 0, job
+    for rank in range(2):
+        first, second, third = job.lines(rank)
+        assert first == "True True [3.0, 3.0] None", job
+        assert second in ("WorldLostError", "PeerLost"), job
+        assert third == "True [2.0, 2.0]", job
+
+
 def test_a_repeated_step_sends_no_names(tmp_path: pathlib.Path) -> None:
     """After the first step only numbers travel, and the tensors fuse as before."""
     script = (
