@@ -3,11 +3,12 @@
  * 1. Every struct begins with `struct_size`: set it to sizeof(the struct). Fields are only ever added at the end.
  * 2. Enumerations are fixed numbers, the same as in the tables .def files below src; halay_enum_table() lists them.
  * 3. A function returns a halay_status; 0 is success. The text of this thread's last failure: halay_last_error().
- * 4. No function throws, prints, keeps a pointer after it returns (but tensor buffers until the operation completes, or is
- *    released), or blocks without a timeout. Timeouts are in milliseconds; negative waits for the operation's own deadline.
+ * 4. No function throws, prints, keeps a pointer after it returns (but tensor buffers until the operation completes, or
+ * is released), or blocks without a timeout. Timeouts are in milliseconds; negative waits for the operation's own
+ * deadline.
  * 5. Outputs are written only on success.
- * 6. Any thread may call any function at any time, but halay_engine_destroy, which nobody may overtake. In a forked child
- *    every call fails with HALAY_NOT_INITIALIZED.
+ * 6. Any thread may call any function at any time, but halay_engine_destroy, which nobody may overtake. In a forked
+ * child every call fails with HALAY_NOT_INITIALIZED.
  */
 #ifndef HALAY_HALAY_H_
 #define HALAY_HALAY_H_
@@ -85,9 +86,10 @@ HALAY_API halay_status halay_engine_create(const halay_engine_options* options, 
 /* The one out-of-band door: give these bytes to all other ranks by any store, and start with the bytes of all. */
 HALAY_API halay_status halay_engine_address(halay_engine* engine, halay_bytes* out);
 /* Builds the world: addresses[r] is rank r's, its own included. Deadline: HALAY_START_TIMEOUT. */
-HALAY_API halay_status halay_engine_start(halay_engine* engine, int32_t rank, int32_t size, const halay_bytes* addresses);
-/* The same through the launcher's store, found by its variables (HALAY_RANK, HALAY_SIZE, HALAY_STORE); without any of them
- * a world of one. */
+HALAY_API halay_status halay_engine_start(halay_engine* engine, int32_t rank, int32_t size,
+                                          const halay_bytes* addresses);
+/* The same through the launcher's store, found by its variables (HALAY_RANK, HALAY_SIZE, HALAY_STORE); without any of
+ * them a world of one. */
 HALAY_API halay_status halay_engine_start_from_environment(halay_engine* engine);
 /* Ends the world: says goodbye to the peers, fails what is pending. May be started again afterwards. */
 HALAY_API halay_status halay_engine_shutdown(halay_engine* engine);
@@ -104,8 +106,8 @@ HALAY_API halay_status halay_process_set_create(halay_engine* engine, const int3
 /* Members only. Fails if operations of the set are in flight here. */
 HALAY_API halay_status halay_process_set_destroy(halay_engine* engine, halay_process_set set);
 /* Writes up to `capacity` ranks, the set's size and this rank's index in it (-1: not a member). */
-HALAY_API halay_status halay_process_set_query(halay_engine* engine, halay_process_set set, int32_t* ranks, int32_t capacity,
-                                               int32_t* size, int32_t* member);
+HALAY_API halay_status halay_process_set_query(halay_engine* engine, halay_process_set set, int32_t* ranks,
+                                               int32_t capacity, int32_t* size, int32_t* member);
 
 /* ---- operations ---- */
 
@@ -142,8 +144,8 @@ typedef struct halay_request {
   void* ready_event;
 } halay_request;
 
-/* Submits n tensors, all or nothing; out[i] is the handle of requests[i]. n > 1 makes them a group, decided together on all
- * ranks. Never blocks. DUPLICATE_NAME, NOT_A_MEMBER and INVALID_ARGUMENT queue nothing. */
+/* Submits n tensors, all or nothing; out[i] is the handle of requests[i]. n > 1 makes them a group, decided together on
+ * all ranks. Never blocks. DUPLICATE_NAME, NOT_A_MEMBER and INVALID_ARGUMENT queue nothing. */
 HALAY_API halay_status halay_submit(halay_engine* engine, const halay_request* requests, uint32_t n, halay_handle* out);
 /* This rank has no more data. Completes when every rank of the world has joined; its result is the last one's rank. */
 HALAY_API halay_status halay_join(halay_engine* engine, halay_handle* out);
@@ -152,7 +154,8 @@ HALAY_API halay_status halay_poll(halay_engine* engine, halay_handle handle, int
 /* Waits, driving the engine meanwhile. TIMEOUT leaves the operation alive. Else the operation's own status. */
 HALAY_API halay_status halay_wait(halay_engine* engine, halay_handle handle, int64_t timeout_ms);
 /* Waits for all; the first failure in order of `handles` is returned, after all have ended. */
-HALAY_API halay_status halay_wait_many(halay_engine* engine, const halay_handle* handles, uint32_t n, int64_t timeout_ms);
+HALAY_API halay_status halay_wait_many(halay_engine* engine, const halay_handle* handles, uint32_t n,
+                                       int64_t timeout_ms);
 /* Handles that completed since the last call, at least one unless TIMEOUT; for one completion thread a process. Only
  * operations submitted after the first call of this function are reported. */
 HALAY_API halay_status halay_next_completed(halay_engine* engine, halay_handle* out, uint32_t capacity, uint32_t* count,
@@ -172,8 +175,8 @@ typedef struct halay_result {
 
 /* After a successful wait. */
 HALAY_API halay_status halay_get_result(halay_engine* engine, halay_handle handle, halay_result* out);
-/* Gives the handle back (and the memory of an engine-owned result). An operation still in flight goes on; its buffers must
- * stay until then, so wait first. An unknown handle is ignored. */
+/* Gives the handle back (and the memory of an engine-owned result). An operation still in flight goes on; its buffers
+ * must stay until then, so wait first. An unknown handle is ignored. */
 HALAY_API void halay_release(halay_engine* engine, halay_handle handle);
 /* Takes the result's memory out of the handle: it then lives, whatever becomes of handle and engine, until
  * halay_memory_free(memory). For zero-copy export (DLPack). Fails if the caller gave the output. */
@@ -182,8 +185,8 @@ HALAY_API void halay_memory_free(void* memory);
 
 /* ---- seeing ---- */
 
-/* INVALID_ARGUMENT if the path cannot be written. Every rank writes its own file where `path` has "{rank}" or HALAY_TIMELINE_ALL
- * is set, else rank 0 alone. */
+/* INVALID_ARGUMENT if the path cannot be written. Every rank writes its own file where `path` has "{rank}" or
+ * HALAY_TIMELINE_ALL is set, else rank 0 alone. */
 HALAY_API halay_status halay_timeline_start(halay_engine* engine, const char* path, int32_t mark_cycles);
 HALAY_API halay_status halay_timeline_stop(halay_engine* engine);
 /* Counters as "name value\n" lines; returns the needed size in *size (with the final 0), writes if it fits. */

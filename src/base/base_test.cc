@@ -28,8 +28,8 @@ TEST(Status, KeepsCodeTextAndCulpritThroughCopies) {
 }
 
 TEST(Status, NamesEveryCodeOfTheTable) {
-#define HALAY_STATUS(name, number, blast)               \
-  EXPECT_EQ(name_of(Code::name), #name);                \
+#define HALAY_STATUS(name, number, blast) \
+  EXPECT_EQ(name_of(Code::name), #name);  \
   EXPECT_EQ(static_cast<int>(Code::name), number);
 #include "base/status.def"
 #undef HALAY_STATUS

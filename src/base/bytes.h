@@ -1,6 +1,6 @@
-// ByteReader and ByteWriter: little-endian fields in a row of bytes. The reader checks every step against what is there and
-// stays failed after the first lack, so that a parser reads all its fields and asks once.
-// Thread: any (values).   Owns: the writer its bytes; the reader borrows.
+// ByteReader and ByteWriter: little-endian fields in a row of bytes. The reader checks every step against what is there
+// and stays failed after the first lack, so that a parser reads all its fields and asks once. Thread: any (values).
+// Owns: the writer its bytes; the reader borrows.
 #pragma once
 
 #include <concepts>

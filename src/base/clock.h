@@ -15,9 +15,7 @@ struct Time {
   constexpr Time plus_ms(int64_t ms) const {
     return ns > INT64_MAX - ms * 1'000'000 ? never() : Time{ns + ms * 1'000'000};
   }
-  constexpr Time plus_us(int64_t us) const {
-    return ns > INT64_MAX - us * 1'000 ? never() : Time{ns + us * 1'000};
-  }
+  constexpr Time plus_us(int64_t us) const { return ns > INT64_MAX - us * 1'000 ? never() : Time{ns + us * 1'000}; }
 };
 
 // Seconds from `from` to `to`, for texts and reports.

@@ -14,7 +14,7 @@ extern "C" char** environ;
 namespace halay {
 namespace {
 
-constexpr bool twin = true;   // the words of the table
+constexpr bool twin = true;  // the words of the table
 constexpr bool own = false;
 
 using Settings = std::map<std::string, std::string, std::less<>>;
@@ -87,9 +87,9 @@ Status read_choice(const Found& found, std::string& member, std::string_view cho
 }
 
 Status read_all(const Settings& settings, Config& config) {
-#define HALAY_READ(name, is_twin, statement)                               \
-  if (const Found found = find(settings, name, is_twin); found.value) {    \
-    HALAY_RETURN_IF_ERROR(statement);                                      \
+#define HALAY_READ(name, is_twin, statement)                            \
+  if (const Found found = find(settings, name, is_twin); found.value) { \
+    HALAY_RETURN_IF_ERROR(statement);                                   \
   }
 #define HALAY_INT(member, name, is_twin, initial, least, most, text_) \
   HALAY_READ(name, is_twin, (read_number<int64_t>(found, config.member, least, most, "a whole number")))
@@ -140,7 +140,9 @@ std::vector<std::string> process_environment() {
 }
 
 template <typename T>
-std::string as_text(const T& value) { return text(value); }
+std::string as_text(const T& value) {
+  return text(value);
+}
 std::string as_text(bool value) { return value ? "1" : "0"; }
 
 }  // namespace
@@ -153,8 +155,10 @@ int64_t Config::op_deadline_ms() const {
 
 std::vector<KnobRow> knob_table() {
   return {
-#define HALAY_INT(member, name, is_twin, initial, least, most, text_) {name, "int", is_twin, as_text(int64_t{initial}), "", text_},
-#define HALAY_REAL(member, name, is_twin, initial, least, most, text_) {name, "real", is_twin, as_text(double{initial}), "", text_},
+#define HALAY_INT(member, name, is_twin, initial, least, most, text_) \
+  {name, "int", is_twin, as_text(int64_t{initial}), "", text_},
+#define HALAY_REAL(member, name, is_twin, initial, least, most, text_) \
+  {name, "real", is_twin, as_text(double{initial}), "", text_},
 #define HALAY_FLAG(member, name, is_twin, initial, text_) {name, "flag", is_twin, as_text(bool{initial}), "", text_},
 #define HALAY_TEXT(member, name, is_twin, initial, text_) {name, "text", is_twin, initial, "", text_},
 #define HALAY_CHOICE(member, name, is_twin, initial, choices, text_) {name, "choice", is_twin, initial, choices, text_},
@@ -199,12 +203,18 @@ std::vector<KnobSetting> settings_in_environment() {
 
 Result<std::string> knob_value(const Config& config, std::string_view name) {
   if (name.starts_with("HALAY_")) name.remove_prefix(6);
-#define HALAY_INT(member, row, is_twin, initial, least, most, text_) if (name == row) return as_text(config.member);
-#define HALAY_REAL(member, row, is_twin, initial, least, most, text_) if (name == row) return as_text(config.member);
-#define HALAY_FLAG(member, row, is_twin, initial, text_) if (name == row) return as_text(config.member);
-#define HALAY_TEXT(member, row, is_twin, initial, text_) if (name == row) return as_text(config.member);
-#define HALAY_CHOICE(member, row, is_twin, initial, choices, text_) if (name == row) return as_text(config.member);
-#define HALAY_LATER(row, is_twin, text_) if (name == row) return std::string();
+#define HALAY_INT(member, row, is_twin, initial, least, most, text_) \
+  if (name == row) return as_text(config.member);
+#define HALAY_REAL(member, row, is_twin, initial, least, most, text_) \
+  if (name == row) return as_text(config.member);
+#define HALAY_FLAG(member, row, is_twin, initial, text_) \
+  if (name == row) return as_text(config.member);
+#define HALAY_TEXT(member, row, is_twin, initial, text_) \
+  if (name == row) return as_text(config.member);
+#define HALAY_CHOICE(member, row, is_twin, initial, choices, text_) \
+  if (name == row) return as_text(config.member);
+#define HALAY_LATER(row, is_twin, text_) \
+  if (name == row) return std::string();
 #include "base/config.def"
 #undef HALAY_INT
 #undef HALAY_REAL

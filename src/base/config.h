@@ -33,23 +33,23 @@ struct Config {
 
 // What a user set, and where: for `halay doctor`.
 struct KnobSetting {
-  std::string variable;   // "HALAY_CYCLE_TIME"
+  std::string variable;  // "HALAY_CYCLE_TIME"
   std::string value;
 };
 
 // One row of the table, for documents, doctor and the launcher.
 struct KnobRow {
-  std::string_view name;      // without prefix
-  std::string_view type;      // int, real, flag, text, choice, later
-  bool twin;                  // HOROVOD_<name> is read too
+  std::string_view name;  // without prefix
+  std::string_view type;  // int, real, flag, text, choice, later
+  bool twin;              // HOROVOD_<name> is read too
   std::string initial;
-  std::string_view allowed;   // for choices
+  std::string_view allowed;  // for choices
   std::string_view text;
 };
 std::vector<KnobRow> knob_table();
 
-// Reads the environment; `settings` ("HALAY_NAME=value") win over it. invalid_argument names variable, value and what is
-// allowed. `warnings` gets a line for each HALAY_ variable that no row knows, with the nearest name.
+// Reads the environment; `settings` ("HALAY_NAME=value") win over it. invalid_argument names variable, value and what
+// is allowed. `warnings` gets a line for each HALAY_ variable that no row knows, with the nearest name.
 Result<Config> read_config(std::span<const std::string> settings = {}, std::vector<std::string>* warnings = nullptr);
 
 // The same from a given environment ("NAME=value" each), for tests.

@@ -40,7 +40,8 @@ TEST(Config, NamesVariableValueAndWhatIsAllowed) {
   EXPECT_EQ(number.code(), Code::invalid_argument);
   EXPECT_THAT(number.text(), HasSubstr("HALAY_FUSION_THRESHOLD='12x'"));
   EXPECT_THAT(number.text(), HasSubstr("whole number"));
-  EXPECT_THAT(read({"HOROVOD_CYCLE_TIME=-1"}).status().text(), HasSubstr("HOROVOD_CYCLE_TIME='-1': must be a number from 0"));
+  EXPECT_THAT(read({"HOROVOD_CYCLE_TIME=-1"}).status().text(),
+              HasSubstr("HOROVOD_CYCLE_TIME='-1': must be a number from 0"));
   EXPECT_THAT(read({"HALAY_TRANSPORT=smoke"}).status().text(), HasSubstr("must be one of auto, shm, tcp"));
   EXPECT_THAT(read({"HALAY_REPRODUCIBLE=perhaps"}).status().text(), HasSubstr("0 or 1"));
   EXPECT_FALSE(read({"HALAY_CYCLE_TIME=nan"}).ok());
@@ -53,7 +54,8 @@ TEST(Config, UnderstandsChoicesAndFlagsInAnyCase) {
 
 TEST(Config, TakesHorovodsShutdownTimeAsTheOpDeadlineUnlessOursIsSet) {
   EXPECT_EQ(read({"HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=5"}).value().op_deadline_ms(), 5000);
-  EXPECT_EQ(read({"HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=5", "HALAY_OP_DEADLINE_SECONDS=7"}).value().op_deadline_ms(), 7000);
+  EXPECT_EQ(read({"HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=5", "HALAY_OP_DEADLINE_SECONDS=7"}).value().op_deadline_ms(),
+            7000);
 }
 
 TEST(Config, WarnsOfUnknownVariablesWithTheNearestName) {

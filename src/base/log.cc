@@ -23,8 +23,7 @@ constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warning", "er
 std::string timestamp() {
   const auto now = std::chrono::system_clock::now();
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  const auto micros =
-      std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1'000'000;
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1'000'000;
   std::tm parts{};
   localtime_r(&seconds, &parts);
   char buffer[64];

@@ -20,9 +20,9 @@ void log_line(LogLevel level, std::string_view message);
 }  // namespace halay
 
 // Builds the text only if the level is shown.
-#define HALAY_LOG(level, ...)                                                                       \
-  do {                                                                                              \
-    if (::halay::log_shows(::halay::LogLevel::level)) {                                             \
-      ::halay::log_line(::halay::LogLevel::level, ::halay::text(__VA_ARGS__));                      \
-    }                                                                                               \
+#define HALAY_LOG(level, ...)                                                  \
+  do {                                                                         \
+    if (::halay::log_shows(::halay::LogLevel::level)) {                        \
+      ::halay::log_line(::halay::LogLevel::level, ::halay::text(__VA_ARGS__)); \
+    }                                                                          \
   } while (false)

@@ -18,8 +18,7 @@ Status::Status(Code code, std::string text, int32_t culprit) {
   failure_ = std::make_unique<Failure>(Failure{code, culprit, std::move(text)});
 }
 
-Status::Status(const Status& other)
-    : failure_(other.failure_ ? std::make_unique<Failure>(*other.failure_) : nullptr) {}
+Status::Status(const Status& other) : failure_(other.failure_ ? std::make_unique<Failure>(*other.failure_) : nullptr) {}
 
 Status& Status::operator=(const Status& other) {
   if (this != &other) failure_ = other.failure_ ? std::make_unique<Failure>(*other.failure_) : nullptr;

@@ -65,17 +65,26 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                 // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {          // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     HALAY_ASSERT(!status_.ok());
   }
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const& { return status_; }
   Status status() && { return std::move(status_); }
-  T& value() & { HALAY_ASSERT(ok()); return *value_; }
-  const T& value() const& { HALAY_ASSERT(ok()); return *value_; }
-  T value() && { HALAY_ASSERT(ok()); return std::move(*value_); }
+  T& value() & {
+    HALAY_ASSERT(ok());
+    return *value_;
+  }
+  const T& value() const& {
+    HALAY_ASSERT(ok());
+    return *value_;
+  }
+  T value() && {
+    HALAY_ASSERT(ok());
+    return std::move(*value_);
+  }
 
  private:
   std::optional<T> value_;
@@ -87,10 +96,10 @@ class [[nodiscard]] Result {
 #define HALAY_CONCAT_INNER(a, b) a##b
 #define HALAY_CONCAT(a, b) HALAY_CONCAT_INNER(a, b)
 
-#define HALAY_RETURN_IF_ERROR(expression)               \
-  do {                                                  \
-    ::halay::Status halay_status = (expression);        \
-    if (!halay_status.ok()) return halay_status;        \
+#define HALAY_RETURN_IF_ERROR(expression)        \
+  do {                                           \
+    ::halay::Status halay_status = (expression); \
+    if (!halay_status.ok()) return halay_status; \
   } while (false)
 
 // HALAY_TRY(auto plan, select(batch));  declares `plan`, or returns the Status.

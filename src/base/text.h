@@ -15,15 +15,23 @@ std::string number_text(double value);  // the shortest text that reads back as 
 inline void append_text(std::string& out, std::string_view part) { out += part; }
 inline void append_text(std::string& out, char part) { out += part; }
 template <std::same_as<bool> T>  // not for pointers, which would turn into bool
-void append_text(std::string& out, T part) { out += part ? "true" : "false"; }
+void append_text(std::string& out, T part) {
+  out += part ? "true" : "false";
+}
 template <std::integral T>
   requires(!std::same_as<T, char> && !std::same_as<T, bool>)
-void append_text(std::string& out, T part) { out += std::to_string(part); }
+void append_text(std::string& out, T part) {
+  out += std::to_string(part);
+}
 template <std::floating_point T>
-void append_text(std::string& out, T part) { out += number_text(static_cast<double>(part)); }
+void append_text(std::string& out, T part) {
+  out += number_text(static_cast<double>(part));
+}
 template <typename T>
   requires std::is_enum_v<T>
-void append_text(std::string& out, T part) { out += name_of(part); }
+void append_text(std::string& out, T part) {
+  out += name_of(part);
+}
 // A list reads "[0, 2, 3]".
 template <typename T>
 void append_text(std::string& out, const std::vector<T>& part) {

@@ -20,7 +20,6 @@
 #include "halay/halay.h"
 #include "memory/owned_buffer.h"
 
-using halay::Code;
 using halay::Result;
 using halay::Status;
 using halay::text;
@@ -53,8 +52,9 @@ halay_status report(const Status& status) {
 template <typename Function>
 halay_status guarded(Function function) {
   if (g_forked.load(std::memory_order_relaxed)) {
-    return report(Status::not_initialized("this is a forked child of the process that called halay's init(); it cannot take "
-                                          "part in collectives (DataLoader workers need not)"));
+    return report(
+        Status::not_initialized("this is a forked child of the process that called halay's init(); it cannot take "
+                                "part in collectives (DataLoader workers need not)"));
   }
   try {
     return report(function());
@@ -71,7 +71,8 @@ Status required(const void* pointer, std::string_view what) {
 
 Status has_size(uint64_t given, uint64_t least, std::string_view what) {
   if (given >= least) return {};
-  return Status::invalid_argument(text(what, ".struct_size is ", given, ", at least ", least, " is needed; was it set?"));
+  return Status::invalid_argument(
+      text(what, ".struct_size is ", given, ", at least ", least, " is needed; was it set?"));
 }
 
 Result<Shape> shape_from(const halay_request& request) {
@@ -83,7 +84,8 @@ Result<Shape> shape_from(const halay_request& request) {
   int64_t room = INT64_MAX / 8;
   for (int32_t i = 0; i < request.dim_count; ++i) {
     if (request.shape[i] < 0) return Status::invalid_argument(text("dimension ", i, " is ", request.shape[i]));
-    if (request.shape[i] > 0 && (room /= request.shape[i]) == 0) {
+    if (request.shape[i] > 0) room /= request.shape[i];
+    if (room == 0) {
       return Status::invalid_argument("the tensor has more than 2^60 elements");
     }
   }
@@ -94,7 +96,8 @@ Status convert(const halay_request& from, const NameTable& names, engine::Submis
   HALAY_RETURN_IF_ERROR(has_size(from.struct_size, sizeof(halay_request), "halay_request"));
   const auto kind = op_kind_from_number(from.kind);
   const auto dtype = dtype_from_number(from.dtype);
-  if (!kind || *kind == OpKind::join) return Status::invalid_argument(text("kind ", from.kind, " is not one to submit"));
+  if (!kind || *kind == OpKind::join)
+    return Status::invalid_argument(text("kind ", from.kind, " is not one to submit"));
   if (!dtype) return Status::invalid_argument(text("dtype ", from.dtype, " is not in the table"));
   if (from.name == 0 || from.name >= names.size()) {
     return Status::invalid_argument(text("name ", from.name, " was not registered"));
@@ -107,7 +110,8 @@ Status convert(const halay_request& from, const NameTable& names, engine::Submis
     request.reduce_op = *op;
     request.prescale = from.prescale;
     request.postscale = from.postscale;
-    if (from.divisor != 0 && from.divisor != 1) return Status::invalid_argument(text("divisor ", from.divisor, " is neither 0 nor 1"));
+    if (from.divisor != 0 && from.divisor != 1)
+      return Status::invalid_argument(text("divisor ", from.divisor, " is neither 0 nor 1"));
     request.divisor = static_cast<Divisor>(from.divisor);
   }
   HALAY_TRY(request.shape, shape_from(from));
@@ -192,7 +196,8 @@ halay_status halay_engine_create(const halay_engine_options* options, halay_engi
     std::vector<std::string> settings;
     if (options != nullptr) {
       HALAY_RETURN_IF_ERROR(has_size(options->struct_size, sizeof(halay_engine_options), "halay_engine_options"));
-      for (const char* const* line = options->settings; line != nullptr && *line != nullptr; ++line) settings.emplace_back(*line);
+      for (const char* const* line = options->settings; line != nullptr && *line != nullptr; ++line)
+        settings.emplace_back(*line);
     }
     std::vector<std::string> warnings;
     HALAY_TRY(halay::Config config, halay::read_config(settings, &warnings));
@@ -270,11 +275,13 @@ halay_status halay_abort(halay_engine* engine, const char* reason) {
   });
 }
 
-halay_status halay_process_set_create(halay_engine* engine, const int32_t* ranks, int32_t count, halay_process_set* out) {
+halay_status halay_process_set_create(halay_engine* engine, const int32_t* ranks, int32_t count,
+                                      halay_process_set* out) {
   return guarded([&]() -> Status {
     HALAY_RETURN_IF_ERROR(required(engine, "engine"));
     HALAY_RETURN_IF_ERROR(required(out, "out"));
-    if (count < 0 || (count > 0 && ranks == nullptr)) return Status::invalid_argument(text("a process set of ", count, " ranks"));
+    if (count < 0 || (count > 0 && ranks == nullptr))
+      return Status::invalid_argument(text("a process set of ", count, " ranks"));
     HALAY_TRY(*out, engine->engine.create_set(std::span(ranks, static_cast<size_t>(count))));
     return {};
   });
@@ -292,7 +299,8 @@ halay_status halay_process_set_query(halay_engine* engine, halay_process_set set
   return guarded([&]() -> Status {
     HALAY_RETURN_IF_ERROR(required(engine, "engine"));
     HALAY_TRY(const auto info, engine->engine.query_set(set));
-    for (size_t i = 0; ranks != nullptr && i < info.ranks.size() && static_cast<int32_t>(i) < capacity; ++i) ranks[i] = info.ranks[i];
+    for (size_t i = 0; ranks != nullptr && i < info.ranks.size() && static_cast<int32_t>(i) < capacity; ++i)
+      ranks[i] = info.ranks[i];
     if (size != nullptr) *size = static_cast<int32_t>(info.ranks.size());
     if (member != nullptr) *member = info.member;
     return {};
@@ -305,7 +313,8 @@ halay_status halay_name_register(halay_engine* engine, const char* name, halay_n
     HALAY_RETURN_IF_ERROR(required(name, "name"));
     HALAY_RETURN_IF_ERROR(required(out, "out"));
     const size_t length = std::strlen(name);
-    if (length == 0 || length > 65535) return Status::invalid_argument(text("a tensor name of ", length, " bytes; allowed are 1 to 65535"));
+    if (length == 0 || length > 65535)
+      return Status::invalid_argument(text("a tensor name of ", length, " bytes; allowed are 1 to 65535"));
     *out = static_cast<halay_name>(engine->engine.names().intern(name));
     return {};
   });
@@ -322,7 +331,8 @@ halay_status halay_submit(halay_engine* engine, const halay_request* requests, u
       return engine->engine.submit(std::span(&submission, 1), out);
     }
     std::vector<halay::engine::Submission> submissions(n);
-    for (uint32_t i = 0; i < n; ++i) HALAY_RETURN_IF_ERROR(convert(requests[i], engine->engine.names(), submissions[i]));
+    for (uint32_t i = 0; i < n; ++i)
+      HALAY_RETURN_IF_ERROR(convert(requests[i], engine->engine.names(), submissions[i]));
     return engine->engine.submit(submissions, out);
   });
 }
@@ -402,7 +412,8 @@ halay_status halay_detach_result(halay_engine* engine, halay_handle handle, void
     HALAY_RETURN_IF_ERROR(required(engine, "engine"));
     HALAY_RETURN_IF_ERROR(required(memory, "memory"));
     return engine->engine.with_done(handle, [&](halay::engine::Operation& operation) -> Status {
-      if (operation.owned.data() == nullptr) return Status::invalid_argument("the result lies in the caller's own output");
+      if (operation.owned.data() == nullptr)
+        return Status::invalid_argument("the result lies in the caller's own output");
       *memory = operation.owned.detach();
       return {};
     });

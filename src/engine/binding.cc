@@ -43,8 +43,8 @@ int64_t input_elements(const Submission& submission, const Decision& decision, i
 Status check_splits(const Request& request, int member_count, std::string_view kind) {
   if (request.splits.empty()) {
     if (request.shape[0] % member_count != 0) {
-      return Status::invalid_argument(text(kind, ": ", request.shape[0], " rows do not divide by the ", member_count,
-                                           " members; give splits"));
+      return Status::invalid_argument(
+          text(kind, ": ", request.shape[0], " rows do not divide by the ", member_count, " members; give splits"));
     }
     return {};
   }
@@ -59,7 +59,8 @@ Status check_splits(const Request& request, int member_count, std::string_view k
     sum += split;
   }
   if (sum > request.shape[0]) {
-    return Status::invalid_argument(text(kind, ": the splits sum to ", sum, " rows, the tensor has ", request.shape[0]));
+    return Status::invalid_argument(
+        text(kind, ": the splits sum to ", sum, " rows, the tensor has ", request.shape[0]));
   }
   return {};
 }
@@ -77,7 +78,8 @@ Status check_submission(const Submission& submission, int member_count) {
   if (traits.output == OutputRule::none) return {};
   const bool by_rows = traits.output != OutputRule::same;
   if (by_rows && request.shape.dim_count() == 0) {
-    return Status::invalid_argument(text(kind, " takes tensors of at least one dimension; reshape the 0-d tensor to (1,)"));
+    return Status::invalid_argument(
+        text(kind, " takes tensors of at least one dimension; reshape the 0-d tensor to (1,)"));
   }
   if (request.kind == OpKind::alltoall) HALAY_RETURN_IF_ERROR(check_splits(request, member_count, kind));
   const auto bytes = static_cast<size_t>(request.shape.element_count()) * bytes_of(request.dtype);
@@ -85,8 +87,8 @@ Status check_submission(const Submission& submission, int member_count) {
     return Status::invalid_argument(text(kind, ": no input for a tensor of shape ", text_of(request.shape)));
   }
   if (submission.output != nullptr && traits.output == OutputRule::same && submission.output_bytes < bytes) {
-    return Status::invalid_argument(text(kind, ": the output has room for ", submission.output_bytes, " bytes, the result has ",
-                                         bytes));
+    return Status::invalid_argument(
+        text(kind, ": the output has room for ", submission.output_bytes, " bytes, the result has ", bytes));
   }
   if (submission.output != nullptr && submission.output == submission.input && by_rows) {
     return Status::invalid_argument(text(kind, " cannot write its result into its input"));

@@ -22,7 +22,8 @@ Status Engine::start_from_environment() {
       const std::vector<std::vector<std::byte>> alone{{own.begin(), own.end()}};
       return start(0, alone);
     }
-    return Status::invalid_argument(text("HALAY_SIZE=", config_.size, " but no HALAY_STORE: the ranks have no place to meet; "
+    return Status::invalid_argument(text("HALAY_SIZE=", config_.size,
+                                         " but no HALAY_STORE: the ranks have no place to meet; "
                                          "start the job with `halay run`"));
   }
   const Time deadline = clock_.now().plus_ms(static_cast<int64_t>(config_.start_timeout_s * 1000));

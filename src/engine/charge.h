@@ -1,12 +1,11 @@
 // Charge: who drives the world. Waiting threads come first, the engine thread steps in when nobody waits.
 //
-// What must hold: whenever the token is free, somebody is in the epoll with the word published that this rank sleeps, or is
-// on the way to take the token. For that, whoever leaves the token
+// What must hold: whenever the token is free, somebody is in the epoll with the word published that this rank sleeps,
+// or is on the way to take the token. For that, whoever leaves the token
 //   1. publishes the word and looks once more (publish_sleep), if somebody is in the epoll or going there; and
 //   2. then wakes those who are parked because they found the token taken.
-// The engine thread is parked while user threads wait: they have the shorter way. Sleeping in the epoll needs no token, so
-// a waiter that comes takes it at once, and takes the word back.
-// Thread: any.   Owns: the token; borrows the world.
+// The engine thread is parked while user threads wait: they have the shorter way. Sleeping in the epoll needs no token,
+// so a waiter that comes takes it at once, and takes the word back. Thread: any.   Owns: the token; borrows the world.
 #pragma once
 
 #include <atomic>
@@ -73,14 +72,14 @@ class Charge {
   const ChargeOptions options_;
 
   TokenBox token_;
-  uint64_t seen_news_ = 0;             // by whoever holds the token
+  uint64_t seen_news_ = 0;  // by whoever holds the token
 
-  std::atomic<bool> asleep_{false};    // the word is published: a submission must wake the epoll
-  std::atomic<bool> nudged_{false};    // and has done so
+  std::atomic<bool> asleep_{false};  // the word is published: a submission must wake the epoll
+  std::atomic<bool> nudged_{false};  // and has done so
   std::atomic<int> in_epoll_{0};
   std::atomic<int64_t> sleeps_until_ns_{INT64_MAX};  // the earliest deadline of those in the epoll
-  std::atomic<int> waiters_{0};        // user threads in drive_until()
-  std::atomic<bool> waiter_in_epoll_{false};  // at most one of them sleeps there, the others are parked
+  std::atomic<int> waiters_{0};                      // user threads in drive_until()
+  std::atomic<bool> waiter_in_epoll_{false};         // at most one of them sleeps there, the others are parked
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> sleeps_{0}, wakes_{0};
 

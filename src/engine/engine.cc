@@ -47,7 +47,8 @@ Status Engine::submit(std::span<Submission> submissions, Handle* out) {
   bool urgent = true;
   for (Submission& submission : submissions) {
     HALAY_RETURN_IF_ERROR(check(submission));
-    if (submission.set != submissions[0].set) return Status::invalid_argument("the tensors of one group have one process set");
+    if (submission.set != submissions[0].set)
+      return Status::invalid_argument("the tensors of one group have one process set");
     urgent = urgent && (submission.flags & kUrgent) != 0;
   }
   if (submissions.size() > 1) name_group(submissions);
@@ -76,7 +77,8 @@ Status Engine::check(Submission& submission) const {
     const std::lock_guard lock(sets_mutex_);
     const auto found = set_infos_.find(submission.set);
     if (found == set_infos_.end()) {
-      return Status::not_a_member(text("process set ", submission.set, " is not known on this rank: it was never created "
+      return Status::not_a_member(text("process set ", submission.set,
+                                       " is not known on this rank: it was never created "
                                        "here, was removed, or this rank is not a member"));
     }
     const SetInfo& info = found->second;
@@ -84,14 +86,15 @@ Status Engine::check(Submission& submission) const {
     if (traits_of(request.kind).has_root) {
       const auto root = std::ranges::find(info.ranks, request.root);
       if (root == info.ranks.end()) {
-        return Status::invalid_argument(text(name_of(request.kind), ": root rank ", request.root, " is not among the ranks ",
-                                             info.ranks, " of the process set"));
+        return Status::invalid_argument(text(name_of(request.kind), ": root rank ", request.root,
+                                             " is not among the ranks ", info.ranks, " of the process set"));
       }
       request.root = static_cast<int32_t>(root - info.ranks.begin());
     }
   }
   if (request.device != DeviceType::cpu) {
-    return Status::unsupported("device tensors need the CUDA engine, which this version does not have; copy to the CPU");
+    return Status::unsupported(
+        "device tensors need the CUDA engine, which this version does not have; copy to the CPU");
   }
   if (traits_of(request.kind).reduces) {
     const auto policy = config_.int_average == "error" ? math::IntAverage::error : math::IntAverage::truncate;

@@ -1,9 +1,9 @@
 // Engine: what the C ABI stands on. An object: N of them run in one process.
 //
-// Whoever waits, works: a thread in wait() takes the token if it is free and drives the world until its handle is done, so
-// no wake-up lies on the way of a synchronous call. When nobody waits, the engine thread sleeps in one epoll and wakes on
-// submissions, doorbells, sockets and deadlines; it never polls on a cycle. How they hand over: engine/charge.h.
-// Thread: any, but the destructor.   Owns: the engine thread, the world, handles, names.
+// Whoever waits, works: a thread in wait() takes the token if it is free and drives the world until its handle is done,
+// so no wake-up lies on the way of a synchronous call. When nobody waits, the engine thread sleeps in one epoll and
+// wakes on submissions, doorbells, sockets and deadlines; it never polls on a cycle. How they hand over:
+// engine/charge.h. Thread: any, but the destructor.   Owns: the engine thread, the world, handles, names.
 #pragma once
 
 #include <atomic>
@@ -67,8 +67,8 @@ class Engine {
   };
   Result<SetInfo> query_set(SetId set) const;
 
-  // All or nothing; more than one are a group. out[i] is the handle of submissions[i]. `root` of a Request is a rank of the
-  // world here; it leaves as a member. Never blocks.
+  // All or nothing; more than one are a group. out[i] is the handle of submissions[i]. `root` of a Request is a rank of
+  // the world here; it leaves as a member. Never blocks.
   Status submit(std::span<Submission> submissions, Handle* out);
   Result<Handle> join();
   Result<bool> poll(Handle handle);
@@ -78,7 +78,9 @@ class Engine {
   Status wait_many(std::span<const Handle> handles, int64_t timeout_ms);
   // Waits for at least one completion; writes up to out.size() handles and returns how many.
   Result<size_t> next_completed(std::span<Handle> out, int64_t timeout_ms);
-  Status with_done(Handle handle, const std::function<Status(Operation&)>& use) { return handles_.with_done(handle, use); }
+  Status with_done(Handle handle, const std::function<Status(Operation&)>& use) {
+    return handles_.with_done(handle, use);
+  }
   void release(Handle handle) { handles_.release(handle); }
 
   Status start_timeline(const std::string& path, bool mark_cycles);
@@ -114,17 +116,17 @@ class Engine {
   HandleTable handles_;
   Intake intake_;
 
-  std::mutex lifecycle_;                 // start, shutdown, building sets: one at a time
+  std::mutex lifecycle_;  // start, shutdown, building sets: one at a time
   std::unique_ptr<transport::Door> door_;
   std::unique_ptr<World> world_;
-  std::unique_ptr<Charge> charge_;       // who drives world_; the two live and die together
+  std::unique_ptr<Charge> charge_;  // who drives world_; the two live and die together
   std::thread engine_thread_;
-  int64_t epoch_ = config_.epoch;        // worlds begun through the store: all ranks count alike
+  int64_t epoch_ = config_.epoch;  // worlds begun through the store: all ranks count alike
   WorldInfo info_;
   std::atomic<bool> started_{false};
   std::atomic<int> visitors_{0};
 
-  mutable std::mutex sets_mutex_;        // what follows
+  mutable std::mutex sets_mutex_;  // what follows
   std::unordered_map<SetId, SetInfo> set_infos_;
   std::vector<SetId> free_set_ids_;
   SetId next_set_id_ = 1;

@@ -1,5 +1,5 @@
-// Hands out Operations and finds them by handle. A handle is a generation and a slot, so a late or invented one hits nothing.
-// Thread: any.   Owns: all Operations; slots are reused, never freed.
+// Hands out Operations and finds them by handle. A handle is a generation and a slot, so a late or invented one hits
+// nothing. Thread: any.   Owns: all Operations; slots are reused, never freed.
 #pragma once
 
 #include <array>

@@ -43,7 +43,8 @@ Status Intake::check(OpenSet& set, std::span<const Submission> submissions) {
       return Status::duplicate_name(text("'", names_.text(name), "' stands twice in one group"));
     }
     if (set.lines[index].holder != nullptr && (submissions[i].flags & kRepeatable) == 0) {
-      return Status::duplicate_name(text("'", names_.text(name), "' is still in flight on this rank; wait for it, or give "
+      return Status::duplicate_name(text("'", names_.text(name),
+                                         "' is still in flight on this rank; wait for it, or give "
                                          "the second one another name"));
     }
   }
@@ -55,7 +56,8 @@ Status Intake::submit(std::span<const Submission> submissions, Operation** out) 
   if (!refusal_.ok()) return refusal_;
   const auto found = sets_.find(submissions[0].set);
   if (found == sets_.end()) {
-    return Status::not_a_member(text("process set ", submissions[0].set, " is not known on this rank: it was never created "
+    return Status::not_a_member(text("process set ", submissions[0].set,
+                                     " is not known on this rank: it was never created "
                                      "here, was removed, or this rank is not a member"));
   }
   OpenSet& set = found->second;
@@ -106,7 +108,8 @@ void Intake::holds_name(Operation& operation) {
     return;
   }
   if (--operation.bundle->without_name > 0) return;
-  for (Operation* one : operation.bundle->operations) push({Intent::Kind::operation, one, one->submission.set, nullptr});
+  for (Operation* one : operation.bundle->operations)
+    push({Intent::Kind::operation, one, one->submission.set, nullptr});
 }
 
 Status Intake::join(Operation** out) {

@@ -1,6 +1,6 @@
-// Intake: where user threads leave operations for whoever holds the token. Never blocks and never is full (rule 4); knows
-// which names are in flight, so that a duplicate is refused before anything is queued.
-// Thread: any.   Owns: who holds a name, and who waits for it, in order.
+// Intake: where user threads leave operations for whoever holds the token. Never blocks and never is full (rule 4);
+// knows which names are in flight, so that a duplicate is refused before anything is queued. Thread: any.   Owns: who
+// holds a name, and who waits for it, in order.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@ namespace halay::engine {
 // What is taken out, in order of arrival.
 struct Intent {
   enum class Kind : uint8_t { operation, join, urge, call } kind = Kind::operation;
-  Operation* operation = nullptr;    // operation, join
-  SetId set = 0;                     // urge
+  Operation* operation = nullptr;                           // operation, join
+  SetId set = 0;                                            // urge
   const std::function<void(EngineToken&)>* call = nullptr;  // runs under the token; lives until it has run
 };
 

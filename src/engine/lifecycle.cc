@@ -21,7 +21,7 @@ WorldInfo info_of(const transport::Fabric& fabric) {
   WorldInfo info;
   info.rank = fabric.rank();
   info.size = fabric.size();
-  std::vector<int32_t> ranks_on;       // by machine
+  std::vector<int32_t> ranks_on;  // by machine
   std::vector<int32_t> local(static_cast<size_t>(info.size));
   for (int32_t rank = 0; rank < info.size; ++rank) {
     const auto machine = static_cast<size_t>(fabric.machine_of(rank));
@@ -83,11 +83,13 @@ Status Engine::start(int32_t rank, std::span<const std::vector<std::byte>> addre
   HALAY_TRY(auto fabric, transport::connect(std::move(door_), rank, addresses, fabric_options()));
   intake_.reset();
   info_ = info_of(*fabric);
-  world_ = std::make_unique<World>(WorldParts{config_, clock_, names_, handles_, intake_, timeline_}, std::move(fabric));
+  world_ =
+      std::make_unique<World>(WorldParts{config_, clock_, names_, handles_, intake_, timeline_}, std::move(fabric));
   ChargeOptions options;
   options.spin_us = spin_us(info_.local_size);
   // With more ranks than cores a pause only keeps the peer from running.
-  options.pause_us = info_.local_size > static_cast<int32_t>(std::thread::hardware_concurrency()) ? 0 : options.spin_us / 10;
+  options.pause_us =
+      info_.local_size > static_cast<int32_t>(std::thread::hardware_concurrency()) ? 0 : options.spin_us / 10;
   charge_ = std::make_unique<Charge>(*world_, intake_, clock_, options);
   engine_thread_ = std::thread([this] { charge_->run(); });
   started_.store(true);
@@ -125,8 +127,8 @@ Result<SetId> Engine::build_set(SetId id, std::span<const int32_t> ranks, Time d
   });
   if (!lost.ok()) return lost;
   if (!missing.empty()) {
-    return Status::timeout(text("process set of ranks ", std::vector<int32_t>(ranks.begin(), ranks.end()), ": rank(s) ", missing,
-                                " did not call within ", config_.start_timeout_s, " s (HALAY_START_TIMEOUT)"));
+    return Status::timeout(text("process set of ranks ", std::vector<int32_t>(ranks.begin(), ranks.end()), ": rank(s) ",
+                                missing, " did not call within ", config_.start_timeout_s, " s (HALAY_START_TIMEOUT)"));
   }
   SetInfo info;
   info.ranks.assign(ranks.begin(), ranks.end());
@@ -147,7 +149,8 @@ Result<SetId> Engine::create_set(std::span<const int32_t> ranks) {
   std::ranges::sort(sorted);
   if (sorted.empty() || sorted.front() < 0 || sorted.back() >= info_.size ||
       std::ranges::adjacent_find(sorted) != sorted.end()) {
-    return Status::invalid_argument(text("process set of ranks ", sorted, ": must be different ranks from 0 to ", info_.size - 1));
+    return Status::invalid_argument(
+        text("process set of ranks ", sorted, ": must be different ranks from 0 to ", info_.size - 1));
   }
   if (!std::ranges::binary_search(sorted, info_.rank)) {
     return Status::not_a_member(text("rank ", info_.rank, " is not among the ranks ", sorted, " of the process set"));
@@ -179,7 +182,8 @@ Status Engine::destroy_set(SetId set) {
     if (!set_infos_.contains(set)) return Status::not_a_member(text("process set ", set, " is not known on this rank"));
     // Under the same lock as check(): nobody submits to it from here on.
     if (const size_t count = intake_.in_flight(set); count > 0) {
-      return Status::invalid_argument(text("process set ", set, " has ", count, " operations in flight; wait for them first"));
+      return Status::invalid_argument(
+          text("process set ", set, " has ", count, " operations in flight; wait for them first"));
     }
     set_infos_.erase(set);
     free_set_ids_.push_back(set);

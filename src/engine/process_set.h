@@ -16,17 +16,17 @@ namespace halay::engine {
 
 struct ProcessSet {
   SetId id = 0;
-  uint64_t lane = 0;             // the same number on all members
-  std::vector<int32_t> ranks;    // ascending; the member index is the position here
+  uint64_t lane = 0;           // the same number on all members
+  std::vector<int32_t> ranks;  // ascending; the member index is the position here
   int me = 0;
-  std::string label;             // "process set 1 (ranks [0, 2])", for texts
+  std::string label;  // "process set 1 (ranks [0, 2])", for texts
   std::unique_ptr<control::SetControl> control;
-  bool touched = true;           // the control has something new to think about
+  bool touched = true;  // the control has something new to think about
 
   // Building: every member greets every other. It is done when all were heard and, with windows, all have arrived.
   std::atomic<bool> active{false};  // read by the thread that waits for it
-  bool windows = false;          // as far as is heard: all members can
-  std::vector<bool> heard;       // by member
+  bool windows = false;             // as far as is heard: all members can
+  std::vector<bool> heard;          // by member
   // Control messages of members that were done before this rank.
   std::vector<std::pair<int, std::vector<std::byte>>> early;
 

@@ -25,7 +25,8 @@ Ticket ticket_of(const Operation& operation) { return static_cast<Ticket>(operat
 World::World(WorldParts parts, std::unique_ptr<transport::Fabric> fabric)
     : parts_(parts),
       fabric_(std::move(fabric)),
-      executor_(std::make_unique<execute::Executor>(*fabric_, executor_options(parts.config), parts.names, parts.timeline)),
+      executor_(
+          std::make_unique<execute::Executor>(*fabric_, executor_options(parts.config), parts.names, parts.timeline)),
       left_(static_cast<size_t>(fabric_->size())),
       knows_goodbye_(static_cast<size_t>(fabric_->size())) {}
 
@@ -50,8 +51,8 @@ bool World::drive(EngineToken& token, Time now) {
   return moved;
 }
 
-// An operation for which everything had come before the loss was seen ends well: who ends the world after a step must not
-// take that step from slower ranks.
+// An operation for which everything had come before the loss was seen ends well: who ends the world after a step must
+// not take that step from slower ranks.
 void World::settle_and_lose(EngineToken& token, Time now) {
   const Status why = pending_loss_.ok() ? fabric_->status() : pending_loss_;
   (void)step_sets(now);
@@ -192,7 +193,8 @@ void World::start_batch(ProcessSet& set, Batch batch, Time now) {
   RunningBatch& running = running_[bound.id];
   if (batch.kind == OpKind::join) running.last_joined = set.ranks[static_cast<size_t>(batch.last_joined)];
   for (const BatchTensor& tensor : batch.tensors) {
-    Operation* operation = tensor.ticket == Ticket::none ? nullptr : parts_.handles.find(static_cast<Handle>(tensor.ticket));
+    Operation* operation =
+        tensor.ticket == Ticket::none ? nullptr : parts_.handles.find(static_cast<Handle>(tensor.ticket));
     if (operation != nullptr) running.operations.push_back(operation);
     bound.bindings.push_back(operation != nullptr ? operation->binding : execute::Binding{});
   }

@@ -1,7 +1,6 @@
-// World: one epoch of the engine. All ways to the other ranks, all process sets, everything that runs; it is built once and
-// dies as a whole. drive() is the one step function: intake -> control -> fusion -> execute -> completion.
-// Thread: whoever holds the token, which every function takes.
-// Owns: the Fabric, the Executor, the process sets.
+// World: one epoch of the engine. All ways to the other ranks, all process sets, everything that runs; it is built once
+// and dies as a whole. drive() is the one step function: intake -> control -> fusion -> execute -> completion. Thread:
+// whoever holds the token, which every function takes. Owns: the Fabric, the Executor, the process sets.
 #pragma once
 
 #include <atomic>
@@ -38,8 +37,8 @@ struct WorldParts {
 };
 
 struct WorldCounters {
-  uint64_t operations = 0;       // completed well
-  uint64_t failures = 0;         // completed with an error
+  uint64_t operations = 0;  // completed well
+  uint64_t failures = 0;    // completed with an error
   uint64_t rounds = 0;
 };
 
@@ -61,7 +60,8 @@ class World final : private transport::FrameSink {
   // The coming wait is for something undecided of this set: its decider shall not wait for company.
   void urge(EngineToken& token, SetId set, Time now);
 
-  // Building a process set: begin, drive until it is active (or the world is lost). `ranks` are ascending and hold this rank.
+  // Building a process set: begin, drive until it is active (or the world is lost). `ranks` are ascending and hold this
+  // rank.
   ProcessSet& begin_set(EngineToken& token, SetId id, std::span<const int32_t> ranks);
   // Ranks that have not greeted yet.
   std::vector<int32_t> set_missing(EngineToken& token, SetId id) const;
@@ -129,21 +129,21 @@ class World final : private transport::FrameSink {
   };
   std::unordered_map<uint64_t, RunningBatch> running_;
   uint64_t next_batch_ = 1;
-  std::vector<bool> left_;              // by rank: said goodbye
-  std::vector<bool> knows_goodbye_;     // by rank: has heard this rank's goodbye
+  std::vector<bool> left_;           // by rank: said goodbye
+  std::vector<bool> knows_goodbye_;  // by rank: has heard this rank's goodbye
   struct Completed {
     Operation* operation;
     Status status;
   };
-  std::vector<Completed> completed_;    // of this round: all names are given free before any is seen as done
+  std::vector<Completed> completed_;  // of this round: all names are given free before any is seen as done
   std::vector<Operation*> freed_;
   std::vector<Intent> intents_;
   std::vector<execute::Finished> finished_;
-  Status status_;                       // not ok: the world is lost
+  Status status_;  // not ok: the world is lost
   std::atomic<bool> lost_{false};
   std::atomic<bool> goodbye_heard_{false};
-  Status pending_loss_;                 // found inside a callback; acted on after it
-  std::vector<std::byte> verdict_;      // the abort that is passed on, in the words of the rank that found the reason
+  Status pending_loss_;             // found inside a callback; acted on after it
+  std::vector<std::byte> verdict_;  // the abort that is passed on, in the words of the rank that found the reason
   WorldCounters counters_;
   uint64_t news_ = 0;
 };

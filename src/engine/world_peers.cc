@@ -63,13 +63,14 @@ void World::on_goodbye(int32_t rank, std::span<const std::byte> payload) {
   const auto operations = reader.number<uint64_t>();
   fabric_->channel(rank)->send_frame(transport::FrameKind::goodbye, 0, {&kHeard, 1});
   if (!clean) {
-    pending_loss_ = Status::peer_lost(rank, text("rank ", rank, " shut down after ", operations,
-                                                 " operations, some of them unfinished"));
+    pending_loss_ = Status::peer_lost(
+        rank, text("rank ", rank, " shut down after ", operations, " operations, some of them unfinished"));
     return;
   }
   left_[static_cast<size_t>(rank)] = true;
   note_goodbyes();
-  const Status why = Status::peer_lost(rank, text("rank ", rank, " finished normally after ", operations, " operations"));
+  const Status why =
+      Status::peer_lost(rank, text("rank ", rank, " finished normally after ", operations, " operations"));
   for (auto& [id, set] : sets_) {
     const int member = set->member_of(rank);
     if (member < 0) continue;
@@ -147,7 +148,8 @@ void World::lose(EngineToken& token, Status why) {
   }
   for (int round = 0; round < kAbortRounds && fabric_->progress(*this, parts_.clock.now()); ++round) {
   }
-  // Before any handle fails: a user who gets the error may reuse buffers that a peer could still write or read (rule 12).
+  // Before any handle fails: a user who gets the error may reuse buffers that a peer could still write or read (rule
+  // 12).
   fabric_->abandon();
   HALAY_LOG(error, why.text());
   close(token, std::move(why));

@@ -29,19 +29,21 @@ std::string World::stats(EngineToken&) const {
   }
   const execute::ExecutorCounters& executor = executor_->counters();
   return text("operations_completed ", counters_.operations, "\noperations_failed ", counters_.failures, "\nrounds ",
-              counters_.rounds, "\nprocess_sets ", sets_.size(), "\nrequests_sent ", control.requests_sent, "\nrepeats_sent ",
-              control.repeats_sent, "\ncontrol_messages_sent ", control.messages_sent, "\ncontrol_bytes_sent ",
-              control.message_bytes_sent, "\ncache_hits ", control.cache_hits, "\ncache_misses ", control.cache_misses,
-              "\ndecision_lists ", control.lists, "\nstall_warnings ", control.stall_warnings, "\nframes_sent ",
-              channels.frames_sent, "\nframes_received ", channels.frames_received, "\nbytes_sent ", channels.bytes_sent,
-              "\nbytes_received ", channels.bytes_received, "\nunexpected_bytes ", channels.unexpected_bytes, "\nbatches ",
-              executor.batches, "\ntensors ", executor.tensors, "\ntensor_bytes ", executor.bytes, "\ntiny_batches ",
-              executor.tiny, "\nplans_made ", executor.plans_made, "\nplans_reused ", executor.plans_reused,
-              "\nscratch_bytes ", executor.scratch_bytes, "\nscratch_bytes_peak ", executor.scratch_bytes_peak, "\n");
+              counters_.rounds, "\nprocess_sets ", sets_.size(), "\nrequests_sent ", control.requests_sent,
+              "\nrepeats_sent ", control.repeats_sent, "\ncontrol_messages_sent ", control.messages_sent,
+              "\ncontrol_bytes_sent ", control.message_bytes_sent, "\ncache_hits ", control.cache_hits,
+              "\ncache_misses ", control.cache_misses, "\ndecision_lists ", control.lists, "\nstall_warnings ",
+              control.stall_warnings, "\nframes_sent ", channels.frames_sent, "\nframes_received ",
+              channels.frames_received, "\nbytes_sent ", channels.bytes_sent, "\nbytes_received ",
+              channels.bytes_received, "\nunexpected_bytes ", channels.unexpected_bytes, "\nbatches ", executor.batches,
+              "\ntensors ", executor.tensors, "\ntensor_bytes ", executor.bytes, "\ntiny_batches ", executor.tiny,
+              "\nplans_made ", executor.plans_made, "\nplans_reused ", executor.plans_reused, "\nscratch_bytes ",
+              executor.scratch_bytes, "\nscratch_bytes_peak ", executor.scratch_bytes_peak, "\n");
 }
 
 std::string World::describe(EngineToken&, Time now) const {
-  std::string out = text("rank ", fabric_->rank(), " of ", fabric_->size(), ", ", counters_.operations, " operations completed\n");
+  std::string out =
+      text("rank ", fabric_->rank(), " of ", fabric_->size(), ", ", counters_.operations, " operations completed\n");
   if (!status_.ok()) out += text("the world is lost: ", status_.text(), "\n");
   for (const auto& [id, set] : sets_) {
     out += text(set->label, ": ", set->control->undecided(), " undecided\n");

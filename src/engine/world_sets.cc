@@ -9,7 +9,8 @@ namespace {
 // A hello: one byte, whether this member can use windows for the set.
 constexpr std::byte kNoWindows{0}, kWindows{1};
 
-// Frames for sets not begun here are kept up to this, a member that is ahead has no more to say before all have greeted.
+// Frames for sets not begun here are kept up to this, a member that is ahead has no more to say before all have
+// greeted.
 constexpr size_t kMostEarlyFrames = 4096;
 
 control::Limits limits_of(const Config& config) {
@@ -60,12 +61,14 @@ void World::on_hello(int32_t rank, uint64_t lane, std::span<const std::byte> pay
   ProcessSet* set = set_of_lane(lane);
   if (set == nullptr) {
     std::vector<EarlyFrame>& frames = early_[lane];
-    if (frames.size() < kMostEarlyFrames) frames.push_back({rank, transport::FrameKind::set_hello, {payload.begin(), payload.end()}});
+    if (frames.size() < kMostEarlyFrames)
+      frames.push_back({rank, transport::FrameKind::set_hello, {payload.begin(), payload.end()}});
     return;
   }
   const int member = set->member_of(rank);
   if (member < 0 || payload.size() != 1) {
-    pending_loss_ = Status::internal(text("rank ", rank, " sent a greeting for ", set->label, " that cannot be understood"));
+    pending_loss_ =
+        Status::internal(text("rank ", rank, " sent a greeting for ", set->label, " that cannot be understood"));
     return;
   }
   set->heard[static_cast<size_t>(member)] = true;

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "base/text.h"
@@ -36,7 +37,7 @@ int32_t usable_cores() {
   int32_t cores = 1;
   if (::sched_getaffinity(0, sizeof set, &set) == 0) cores = std::max(CPU_COUNT(&set), 1);
   const double quota = cgroup_quota();
-  if (quota > 0) cores = std::min(cores, std::max(static_cast<int32_t>(quota + 0.5), 1));
+  if (quota > 0) cores = std::min(cores, std::max(static_cast<int32_t>(std::lround(quota)), 1));
   return cores;
 }
 

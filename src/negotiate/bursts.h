@@ -23,9 +23,9 @@ class Bursts {
   // Only tensors are ready about whose company nothing is known, or that need none.
   bool only_unknown() const { return incomplete_ == 0 && unknown_ > 0; }
 
-  // Everything that was ready has been decided; `places` are those that are cached. Complete bursts stay as they are, and
-  // so do incomplete ones for some closes: a rank that was late once has not changed what comes together. The rest becomes
-  // one burst. With `join_previous` all of them become part of the burst of the last close.
+  // Everything that was ready has been decided; `places` are those that are cached. Complete bursts stay as they are,
+  // and so do incomplete ones for some closes: a rank that was late once has not changed what comes together. The rest
+  // becomes one burst. With `join_previous` all of them become part of the burst of the last close.
   void close(std::span<BurstPlace* const> places, bool join_previous);
   // A tensor is not cached any more.
   void leave(BurstPlace& place);
@@ -36,8 +36,8 @@ class Bursts {
   struct Burst {
     uint32_t size = 0;
     uint32_t ready = 0;
-    uint32_t misses = 0;   // closes one after another in which it was not complete
-    bool judged = false;   // in the close that is being made
+    uint32_t misses = 0;  // closes one after another in which it was not complete
+    bool judged = false;  // in the close that is being made
     bool stays = false;
   };
   uint32_t add();

@@ -1,5 +1,5 @@
-// Batch: the tensors that one Schedule moves together. A pure function of one DecisionList, so all members build the same.
-// Thread: any (value).
+// Batch: the tensors that one Schedule moves together. A pure function of one DecisionList, so all members build the
+// same. Thread: any (value).
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct Batch {
   ReduceOp reduce_op = ReduceOp::sum;  // average is sum with a divisor
   double prescale = 1.0;
   double postscale = 1.0;
-  int64_t divisor = 1;                 // applied last, then rounded once
-  int root = 0;                        // index into `members`
+  int64_t divisor = 1;  // applied last, then rounded once
+  int root = 0;         // index into `members`
   // Who takes part, ascending members of the process set (joined ones are missing); `me` is this rank's index in it,
   // or -1 if it does not take part.
   std::vector<int> members;

@@ -21,10 +21,10 @@ struct Decision {
   ReduceOp reduce_op = ReduceOp::sum;
   Divisor divisor = Divisor::world;
   DeviceType device = DeviceType::cpu;
-  int32_t root = 0;        // member
+  int32_t root = 0;  // member
   double prescale = 1.0;
   double postscale = 1.0;
-  Shape shape;             // for ShapeRule::rows, dim 0 is this member's own
+  Shape shape;  // for ShapeRule::rows, dim 0 is this member's own
   // allgather: rows of each member (p). alltoall: rows from member s to member d at [s * p + d] (p * p).
   std::vector<int64_t> rows;
   // Tensors of one group are decided in one list and carry the same group (0: none).

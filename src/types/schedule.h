@@ -1,15 +1,15 @@
 // Schedule: the steps of one member for one Batch, as data. It can be printed, checked, priced, simulated and run.
 //
-// Buffers hold elements of the batch's dtype, but `acc`, which holds elements of its accumulator type (float32 for float16
-// and bfloat16, else the same). Offsets and counts are in elements of the buffer.
+// Buffers hold elements of the batch's dtype, but `acc`, which holds elements of its accumulator type (float32 for
+// float16 and bfloat16, else the same). Offsets and counts are in elements of the buffer.
 //
-// A Schedule is one line of steps, run in order. post_* starts a transfer, wait_* holds the line until it is done; between
-// the two, nobody may write the region of a send, nor touch the region of a receive. Messages between two members match
-// in the order in which they were posted; those of zero elements match too. At the end nothing is pending.
+// A Schedule is one line of steps, run in order. post_* starts a transfer, wait_* holds the line until it is done;
+// between the two, nobody may write the region of a send, nor touch the region of a receive. Messages between two
+// members match in the order in which they were posted; those of zero elements match too. At the end nothing is
+// pending.
 //
-// dst may be exactly a source (the same first element), never partly over one; a copy onto itself does nothing. Where the
-// dtype does not widen, staging may stand where a step names acc.
-// Thread: any (value).
+// dst may be exactly a source (the same first element), never partly over one; a copy onto itself does nothing. Where
+// the dtype does not widen, staging may stand where a step names acc. Thread: any (value).
 #pragma once
 
 #include <cstddef>
@@ -52,29 +52,29 @@ enum class StepKind : uint8_t {
 
 struct Step {
   StepKind kind = StepKind::copy;
-  int16_t peer = -1;       // index among the batch's members
-  uint32_t index = 0;      // wait_send, wait_recv: the step that posted; signal, wait_flag: the flag
-  uint32_t value = 0;      // signal, wait_flag
+  int16_t peer = -1;   // index among the batch's members
+  uint32_t index = 0;  // wait_send, wait_recv: the step that posted; signal, wait_flag: the flag
+  uint32_t value = 0;  // signal, wait_flag
   uint32_t first_source = 0, source_count = 0;  // reduce_all: range in Schedule::sources, one per member, in order
   Region dst, src, src2;
 };
 
-// Windows are used only where all members of the process set take part. Flags of one member: counters that only it writes
-// and that only grow. Their base is agreed: after each Schedule that uses windows it grows by flag_span on every member.
-// Such Schedules use the two halves of the data areas in turn, and window offsets count from the start of that half. Each
-// hears from every member (by a wait_flag of at least 1) before it ends; so whoever begins one knows that all have left
-// the one before the last, whose half it writes, and waits for nobody.
+// Windows are used only where all members of the process set take part. Flags of one member: counters that only it
+// writes and that only grow. Their base is agreed: after each Schedule that uses windows it grows by flag_span on every
+// member. Such Schedules use the two halves of the data areas in turn, and window offsets count from the start of that
+// half. Each hears from every member (by a wait_flag of at least 1) before it ends; so whoever begins one knows that
+// all have left the one before the last, whose half it writes, and waits for nobody.
 inline constexpr uint32_t kFlagCount = 4;
 
 struct Schedule {
-  std::string_view algorithm;   // static text
+  std::string_view algorithm;  // static text
   std::vector<Step> steps;
   std::vector<Region> sources;
   size_t staging_elems = 0;
   size_t acc_elems = 0;
   bool acc_is_output = false;
   bool uses_windows = false;
-  uint32_t flag_span = 0;       // the same on all members
+  uint32_t flag_span = 0;  // the same on all members
   // For reports and the cost model: what this member sends, and the longest chain of messages.
   size_t sent_bytes = 0;
   uint32_t rounds = 0;

@@ -100,8 +100,8 @@ TEST_P(Behaviour, SinglySubmittedTensorsOfARepeatedStepTravelAsNumbersToo) {
       if (step >= 1) {
         EXPECT_EQ(counter(engine, "requests_sent"), requests);
       }
-      // What comes together has been learnt by then: waits may have cut the first steps into some bursts, later steps have
-      // no more pieces than these (bursts that happen to be ready together share a list).
+      // What comes together has been learnt by then: waits may have cut the first steps into some bursts, later steps
+      // have no more pieces than these (bursts that happen to be ready together share a list).
       const uint64_t new_batches = counter(engine, "batches") - batches;
       if (step < 4) {
         pieces = std::max(pieces, new_batches);
@@ -234,10 +234,13 @@ TEST_P(Behaviour, AJoinedRankIsSkippedAndTheLastOneIsNamed) {
     const auto joined = engine.join();
     ASSERT_TRUE(joined.ok());
     ASSERT_TRUE(engine.wait(joined.value(), 60'000).ok());
-    ASSERT_TRUE(engine.with_done(joined.value(), [](engine::Operation& operation) -> Status {
-      EXPECT_EQ(operation.result.last_joined, 2);
-      return {};
-    }).ok());
+    ASSERT_TRUE(engine
+                    .with_done(joined.value(),
+                               [](engine::Operation& operation) -> Status {
+                                 EXPECT_EQ(operation.result.last_joined, 2);
+                                 return {};
+                               })
+                    .ok());
     engine.release(joined.value());
     // Everybody takes part again.
     EXPECT_EQ(sum(engine, "after", 1), 3.0F);

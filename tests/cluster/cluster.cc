@@ -46,7 +46,8 @@ Cluster::Cluster(const ClusterOptions& options) {
   for (int rank = 0; rank < options.size; ++rank) {
     Result<Config> config = read_config_from({}, settings, nullptr);
     if (!config.ok()) die(config.status());
-    engines_.push_back(std::make_unique<engine::Engine>(engine::EngineOptions{std::move(config).value(), hub, nullptr}));
+    engines_.push_back(
+        std::make_unique<engine::Engine>(engine::EngineOptions{std::move(config).value(), hub, nullptr}));
   }
   std::vector<std::vector<std::byte>> addresses;
   for (auto& engine : engines_) {
@@ -81,17 +82,39 @@ void Cluster::kill(int rank) {
 std::vector<std::byte> encode(DType dtype, const std::vector<double>& values) {
   std::vector<std::byte> out(values.size() * bytes_of(dtype) + 1);  // never null, also with no elements
   switch (dtype) {
-    case DType::uint8: put<uint8_t>(out, values); break;
-    case DType::int8: put<int8_t>(out, values); break;
-    case DType::uint16: put<uint16_t>(out, values); break;
-    case DType::int16: put<int16_t>(out, values); break;
-    case DType::uint32: put<uint32_t>(out, values); break;
-    case DType::int32: put<int32_t>(out, values); break;
-    case DType::uint64: put<uint64_t>(out, values); break;
-    case DType::int64: put<int64_t>(out, values); break;
-    case DType::float32: put<float>(out, values); break;
-    case DType::float64: put<double>(out, values); break;
-    case DType::bool8: put<bool>(out, values); break;
+    case DType::uint8:
+      put<uint8_t>(out, values);
+      break;
+    case DType::int8:
+      put<int8_t>(out, values);
+      break;
+    case DType::uint16:
+      put<uint16_t>(out, values);
+      break;
+    case DType::int16:
+      put<int16_t>(out, values);
+      break;
+    case DType::uint32:
+      put<uint32_t>(out, values);
+      break;
+    case DType::int32:
+      put<int32_t>(out, values);
+      break;
+    case DType::uint64:
+      put<uint64_t>(out, values);
+      break;
+    case DType::int64:
+      put<int64_t>(out, values);
+      break;
+    case DType::float32:
+      put<float>(out, values);
+      break;
+    case DType::float64:
+      put<double>(out, values);
+      break;
+    case DType::bool8:
+      put<bool>(out, values);
+      break;
     case DType::float16:
     case DType::bfloat16: {
       const std::vector<float> wide(values.begin(), values.end());
@@ -104,19 +127,31 @@ std::vector<std::byte> encode(DType dtype, const std::vector<double>& values) {
 
 std::vector<double> decode(DType dtype, const void* bytes, size_t count) {
   switch (dtype) {
-    case DType::uint8: return get<uint8_t>(bytes, count);
-    case DType::int8: return get<int8_t>(bytes, count);
-    case DType::uint16: return get<uint16_t>(bytes, count);
-    case DType::int16: return get<int16_t>(bytes, count);
-    case DType::uint32: return get<uint32_t>(bytes, count);
-    case DType::int32: return get<int32_t>(bytes, count);
-    case DType::uint64: return get<uint64_t>(bytes, count);
-    case DType::int64: return get<int64_t>(bytes, count);
-    case DType::float32: return get<float>(bytes, count);
-    case DType::float64: return get<double>(bytes, count);
-    case DType::bool8: return get<uint8_t>(bytes, count);
+    case DType::uint8:
+      return get<uint8_t>(bytes, count);
+    case DType::int8:
+      return get<int8_t>(bytes, count);
+    case DType::uint16:
+      return get<uint16_t>(bytes, count);
+    case DType::int16:
+      return get<int16_t>(bytes, count);
+    case DType::uint32:
+      return get<uint32_t>(bytes, count);
+    case DType::int32:
+      return get<int32_t>(bytes, count);
+    case DType::uint64:
+      return get<uint64_t>(bytes, count);
+    case DType::int64:
+      return get<int64_t>(bytes, count);
+    case DType::float32:
+      return get<float>(bytes, count);
+    case DType::float64:
+      return get<double>(bytes, count);
+    case DType::bool8:
+      return get<uint8_t>(bytes, count);
     case DType::float16:
-    case DType::bfloat16: break;
+    case DType::bfloat16:
+      break;
   }
   std::vector<float> wide(count + 1);
   math::load(dtype, wide.data(), bytes, count);

@@ -15,8 +15,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 Outcome sum(engine::Engine& engine, std::string_view name, std::vector<float>& x) {
-  return run_one(engine, submission(engine, OpKind::allreduce, name, DType::float32, Shape{static_cast<int64_t>(x.size())},
-                                    x.data(), x.data()));
+  return run_one(engine, submission(engine, OpKind::allreduce, name, DType::float32,
+                                    Shape{static_cast<int64_t>(x.size())}, x.data(), x.data()));
 }
 
 void expect_usable(engine::Engine& engine, int size) {
@@ -35,7 +35,8 @@ TEST_P(Failure, R14_AShapeMismatchIsToldToAllRanksAndTheEngineStaysUsable) {
     std::vector<float> x(static_cast<size_t>(rank) + 2);
     const Outcome outcome = sum(engine, "w", x);
     EXPECT_EQ(outcome.status.code(), Code::mismatch);
-    EXPECT_THAT(outcome.status.text(), AllOf(HasSubstr("w"), HasSubstr("(2,)"), HasSubstr("(3,)"), HasSubstr("rank 0"), HasSubstr("rank 1")));
+    EXPECT_THAT(outcome.status.text(),
+                AllOf(HasSubstr("w"), HasSubstr("(2,)"), HasSubstr("(3,)"), HasSubstr("rank 0"), HasSubstr("rank 1")));
     expect_usable(engine, 2);
   });
 }
@@ -45,7 +46,8 @@ TEST_P(Failure, ADtypeMismatchNamesBothTypes) {
   cluster.run([&](int rank, engine::Engine& engine) {
     std::vector<double> room(4);
     const DType dtype = rank == 2 ? DType::float64 : DType::float32;
-    const Outcome outcome = run_one(engine, submission(engine, OpKind::allreduce, "w", dtype, Shape{4}, room.data(), room.data()));
+    const Outcome outcome =
+        run_one(engine, submission(engine, OpKind::allreduce, "w", dtype, Shape{4}, room.data(), room.data()));
     EXPECT_EQ(outcome.status.code(), Code::mismatch);
     EXPECT_THAT(outcome.status.text(), AllOf(HasSubstr("float32"), HasSubstr("float64"), HasSubstr("rank 2")));
     expect_usable(engine, 3);
@@ -98,7 +100,8 @@ TEST_P(Failure, R9_TheDeathOfARankIsToldToAllOthersWithItsNumber) {
       engine.vanish();
       return;
     }
-    engine::Submission one = submission(engine, OpKind::allreduce, "after", DType::float32, Shape{1}, x.data(), x.data());
+    engine::Submission one =
+        submission(engine, OpKind::allreduce, "after", DType::float32, Shape{1}, x.data(), x.data());
     engine::Handle handle = 0;
     ASSERT_TRUE(engine.submit(std::span(&one, 1), &handle).ok());
     ++ready;
@@ -235,7 +238,8 @@ TEST_P(Failure, WaitsEndAtTheirOwnTimeoutAndTheOperationLivesOn) {
       EXPECT_TRUE(sum(engine, "slow", x).status.ok());
       return;
     }
-    engine::Submission one = submission(engine, OpKind::allreduce, "slow", DType::float32, Shape{1}, x.data(), x.data());
+    engine::Submission one =
+        submission(engine, OpKind::allreduce, "slow", DType::float32, Shape{1}, x.data(), x.data());
     engine::Handle handle = 0;
     ASSERT_TRUE(engine.submit(std::span(&one, 1), &handle).ok());
     const Status status = engine.wait(handle, 30);

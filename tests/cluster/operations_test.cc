@@ -1,5 +1,5 @@
-// Every operation x dtype x way of submitting x transport x size, against values computed here. The size of the matrix is
-// printed and asserted.
+// Every operation x dtype x way of submitting x transport x size, against values computed here. The size of the matrix
+// is printed and asserted.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,9 +26,7 @@ constexpr ReduceOp kOps[] = {
 
 enum class Mode { sync, async, grouped };
 constexpr Mode kModes[] = {Mode::sync, Mode::async, Mode::grouped};
-std::string_view name_of(Mode mode) {
-  return mode == Mode::sync ? "sync" : mode == Mode::async ? "async" : "grouped";
-}
+std::string_view name_of(Mode mode) { return mode == Mode::sync ? "sync" : mode == Mode::async ? "async" : "grouped"; }
 
 // Small whole numbers, so that every dtype holds them and every sum and product up to 8 ranks exactly.
 double value(DType dtype, int rank, size_t i) {
@@ -46,10 +44,14 @@ double combine(DType dtype, ReduceOp op, double a, double b) {
   const bool logical = dtype == DType::bool8;
   switch (op) {
     case ReduceOp::average:
-    case ReduceOp::sum: return logical ? std::max(a, b) : a + b;
-    case ReduceOp::min: return std::min(a, b);
-    case ReduceOp::max: return std::max(a, b);
-    case ReduceOp::product: return a * b;
+    case ReduceOp::sum:
+      return logical ? std::max(a, b) : a + b;
+    case ReduceOp::min:
+      return std::min(a, b);
+    case ReduceOp::max:
+      return std::max(a, b);
+    case ReduceOp::product:
+      return a * b;
   }
   return 0;
 }
@@ -95,7 +97,8 @@ class Operations : public ::testing::TestWithParam<std::tuple<std::string, int>>
     std::vector<engine::Submission> submissions;
     for (size_t i = 0; i < count; ++i) tensors.push_back(make(rank, i));
     for (size_t i = 0; i < count; ++i) {
-      engine::Submission one = submission(engine, kind, text(base, ".", i), dtype, tensors[i].shape, tensors[i].input.data(), nullptr);
+      engine::Submission one =
+          submission(engine, kind, text(base, ".", i), dtype, tensors[i].shape, tensors[i].input.data(), nullptr);
       one.request.reduce_op = op;
       one.request.root = root;
       one.request.splits = tensors[i].splits;
@@ -135,7 +138,8 @@ TEST_P(Operations, GiveTheRightValuesForEveryDtypeAndWay) {
           if (op == ReduceOp::average && average_rule_of(dtype) == AverageRule::error) continue;
           check(engine, rank, OpKind::allreduce, dtype, op, mode, 0, [&](int r, size_t salt) {
             const size_t n = salt == 1 ? 0 : 37 + salt * 1000;
-            return Tensor{Shape{static_cast<int64_t>(n)}, encode(dtype, values(dtype, r, n)), reduced(dtype, op, p, n), {}, {}};
+            return Tensor{
+                Shape{static_cast<int64_t>(n)}, encode(dtype, values(dtype, r, n)), reduced(dtype, op, p, n), {}, {}};
           });
           check(engine, rank, OpKind::reducescatter, dtype, op, mode, 0, [&](int r, size_t salt) {
             const int64_t rows = static_cast<int64_t>(salt) * 5 + 1, width = 3;
@@ -144,8 +148,11 @@ TEST_P(Operations, GiveTheRightValuesForEveryDtypeAndWay) {
             int64_t first = 0;
             for (int m = 0; m < r; ++m) first += engine::scattered_rows(rows, p, m);
             const int64_t mine = engine::scattered_rows(rows, p, r);
-            return Tensor{Shape{rows, width}, encode(dtype, values(dtype, r, n)),
-                          {all.begin() + first * width, all.begin() + (first + mine) * width}, {}, {}};
+            return Tensor{Shape{rows, width},
+                          encode(dtype, values(dtype, r, n)),
+                          {all.begin() + first * width, all.begin() + (first + mine) * width},
+                          {},
+                          {}};
           });
         }
         check(engine, rank, OpKind::allgather, dtype, ReduceOp::sum, mode, 0, [&](int r, size_t salt) {
@@ -161,7 +168,9 @@ TEST_P(Operations, GiveTheRightValuesForEveryDtypeAndWay) {
         });
         check(engine, rank, OpKind::alltoall, dtype, ReduceOp::sum, mode, 0, [&](int r, size_t salt) {
           Tensor tensor;
-          const auto rows_between = [&](int from, int to) { return (static_cast<int64_t>(from) * 2 + to + static_cast<int64_t>(salt)) % 3; };
+          const auto rows_between = [&](int from, int to) {
+            return (static_cast<int64_t>(from) * 2 + to + static_cast<int64_t>(salt)) % 3;
+          };
           int64_t rows = 1;  // one more than is sent
           for (int m = 0; m < p; ++m) {
             tensor.splits.push_back(rows_between(r, m));
@@ -170,7 +179,8 @@ TEST_P(Operations, GiveTheRightValuesForEveryDtypeAndWay) {
           for (int from = 0; from < p; ++from) {
             int64_t skip = 0;
             for (int m = 0; m < r; ++m) skip += rows_between(from, m);
-            for (int64_t i = 0; i < rows_between(from, r); ++i) tensor.expected.push_back(value(dtype, from, static_cast<size_t>(skip + i)));
+            for (int64_t i = 0; i < rows_between(from, r); ++i)
+              tensor.expected.push_back(value(dtype, from, static_cast<size_t>(skip + i)));
             tensor.received.push_back(rows_between(from, r));
           }
           tensor.shape = Shape{rows};
@@ -180,14 +190,16 @@ TEST_P(Operations, GiveTheRightValuesForEveryDtypeAndWay) {
         for (int root = 0; root < p; ++root) {
           check(engine, rank, OpKind::broadcast, dtype, ReduceOp::sum, mode, root, [&](int r, size_t salt) {
             const size_t n = salt * 700 + 5;
-            return Tensor{Shape{static_cast<int64_t>(n)}, encode(dtype, values(dtype, r, n)), values(dtype, root, n), {}, {}};
+            return Tensor{
+                Shape{static_cast<int64_t>(n)}, encode(dtype, values(dtype, r, n)), values(dtype, root, n), {}, {}};
           });
         }
       }
     }
     // Operations without data.
     for (int i = 0; i < 5; ++i) {
-      const Outcome barrier = run_one(engine, submission(engine, OpKind::barrier, "barrier", DType::uint8, {}, nullptr, nullptr));
+      const Outcome barrier =
+          run_one(engine, submission(engine, OpKind::barrier, "barrier", DType::uint8, {}, nullptr, nullptr));
       ASSERT_TRUE(barrier.status.ok()) << barrier.status.text();
     }
     const auto joined = engine.join();
@@ -203,7 +215,8 @@ TEST_P(Operations, GiveTheRightValuesForEveryDtypeAndWay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Matrix, Operations,
-                         ::testing::Combine(::testing::Values("inproc", "shm", "tcp"), ::testing::Values(1, 2, 3, 4, 5, 8)),
+                         ::testing::Combine(::testing::Values("inproc", "shm", "tcp"),
+                                            ::testing::Values(1, 2, 3, 4, 5, 8)),
                          [](const auto& info) { return text(std::get<0>(info.param), "_", std::get<1>(info.param)); });
 
 TEST(Bits, AreTheSameOnEveryTransportAndHoweverTensorsAreFused) {
@@ -220,13 +233,15 @@ TEST(Bits, AreTheSameOnEveryTransportAndHoweverTensorsAreFused) {
           for (size_t t = 0; t < 4; ++t) {
             std::vector<float>& tensor = tensors.emplace_back(1001 + t * 40000);
             for (size_t i = 0; i < tensor.size(); ++i) {
-              tensor[i] = std::ldexp(1.0F + static_cast<float>((i * 7 + t + static_cast<size_t>(rank) * 13) % 97) / 97.0F,
-                                     static_cast<int>((i + static_cast<size_t>(rank) * 5) % 24));
+              tensor[i] =
+                  std::ldexp(1.0F + static_cast<float>((i * 7 + t + static_cast<size_t>(rank) * 13) % 97) / 97.0F,
+                             static_cast<int>((i + static_cast<size_t>(rank) * 5) % 24));
             }
           }
           for (size_t t = 0; t < 4; ++t) {
             submissions.push_back(submission(engine, OpKind::allreduce, text("t", t), DType::float32,
-                                             Shape{static_cast<int64_t>(tensors[t].size())}, tensors[t].data(), tensors[t].data()));
+                                             Shape{static_cast<int64_t>(tensors[t].size())}, tensors[t].data(),
+                                             tensors[t].data()));
           }
           std::vector<engine::Handle> handles(4);
           ASSERT_TRUE(engine.submit(submissions, handles.data()).ok());
