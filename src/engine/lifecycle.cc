@@ -50,6 +50,7 @@ transport::FabricOptions Engine::fabric_options() const {
   options.interfaces = config_.interfaces;
   options.key = config_.job_key;
   options.build_id = std::string(version());
+  options.algorithms = text(config_.algorithms, config_.reproducible ? " reproducible" : "");
   options.connect_timeout_ms = ms_of(config_.start_timeout_s);
   options.heartbeat_ms = ms_of(config_.heartbeat_s);
   options.window_bytes = static_cast<size_t>(config_.window_bytes);

@@ -56,7 +56,7 @@ std::vector<std::byte> encode(const DoorAddress& address) {
   ByteWriter out;
   out.number(kMagic).number(address.wire_version);
   out.number(static_cast<uint8_t>(address.little_endian ? 1 : 0));
-  out.block(bytes_of(address.build_id)).block(bytes_of(address.transport));
+  out.block(bytes_of(address.build_id)).block(bytes_of(address.transport)).block(bytes_of(address.algorithms));
   out.number(address.window_bytes).number(address.heartbeat_ms);
   out.block(bytes_of(address.machine)).number(address.process);
   out.block(bytes_of(address.process_space)).number(address.inproc_slot);
@@ -76,6 +76,7 @@ Result<DoorAddress> decode_door_address(std::span<const std::byte> bytes) {
   out.little_endian = reader.number<uint8_t>() != 0;
   out.build_id = text_field(reader);
   out.transport = text_field(reader);
+  out.algorithms = text_field(reader);
   out.window_bytes = reader.number<uint64_t>();
   out.heartbeat_ms = reader.number<uint64_t>();
   out.machine = text_field(reader);
@@ -108,6 +109,8 @@ Result<std::vector<DoorAddress>> decode_world(std::span<const std::vector<std::b
   }));
   HALAY_RETURN_IF_ERROR(compare(world, "the build", [](const DoorAddress& a) { return "'" + a.build_id + "'"; }));
   HALAY_RETURN_IF_ERROR(compare(world, "the transport", [](const DoorAddress& a) { return "'" + a.transport + "'"; }));
+  HALAY_RETURN_IF_ERROR(
+      compare(world, "the choice of algorithms", [](const DoorAddress& a) { return "'" + a.algorithms + "'"; }));
   HALAY_RETURN_IF_ERROR(
       compare(world, "the window size in bytes", [](const DoorAddress& a) { return a.window_bytes; }));
   HALAY_RETURN_IF_ERROR(compare(world, "the heartbeat in ms", [](const DoorAddress& a) { return a.heartbeat_ms; }));

@@ -23,6 +23,7 @@ struct DoorAddress {
   bool little_endian = true;
   std::string build_id;
   std::string transport;
+  std::string algorithms;
   uint64_t window_bytes = 0;
   uint64_t heartbeat_ms = 0;
   std::string machine;   // equal: the same machine, and its abstract sockets reach each other

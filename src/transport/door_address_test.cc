@@ -11,6 +11,7 @@ DoorAddress sample() {
   DoorAddress address;
   address.build_id = "0.1.0";
   address.transport = "auto";
+  address.algorithms = "allreduce=ring";
   address.window_bytes = 1 << 20;
   address.heartbeat_ms = 15'000;
   address.machine = "a machine";
@@ -28,6 +29,7 @@ TEST(DoorAddress, ReadsBackAsItWasWritten) {
   EXPECT_EQ(encode(out), encode(in));
   EXPECT_EQ(out.tcp_addresses, in.tcp_addresses);
   EXPECT_EQ(out.machine, in.machine);
+  EXPECT_EQ(out.algorithms, in.algorithms);
 }
 
 TEST(DoorAddress, CutShortAnywhereIsRefused) {
@@ -72,6 +74,8 @@ TEST(DecodeWorld, NamesTheThingTheRanksAndBothValues) {
             "the ranks do not fit together: the window size in bytes is 1048576 on rank 0 and 5 on rank 2");
   EXPECT_EQ(difference([](DoorAddress& a) { a.transport = "tcp"; }),
             "the ranks do not fit together: the transport is 'auto' on rank 0 and 'tcp' on rank 2");
+  EXPECT_EQ(difference([](DoorAddress& a) { a.algorithms = ""; }),
+            "the ranks do not fit together: the choice of algorithms is 'allreduce=ring' on rank 0 and '' on rank 2");
   EXPECT_EQ(difference([](DoorAddress& a) { a.heartbeat_ms = 1; }),
             "the ranks do not fit together: the heartbeat in ms is 15000 on rank 0 and 1 on rank 2");
 }

@@ -223,6 +223,7 @@ Result<std::unique_ptr<Door>> open_socket_door(const FabricOptions& options) {
   address.little_endian = std::endian::native == std::endian::little;
   address.build_id = options.build_id;
   address.transport = options.transport;
+  address.algorithms = options.algorithms;
   address.window_bytes = options.window_bytes;
   address.heartbeat_ms = static_cast<uint64_t>(std::max<int64_t>(options.heartbeat_ms, 0));
   address.machine = machine_id();

@@ -559,6 +559,23 @@ print(grown < 5, hv.stats()["handles_open"], round(grown, 1))
         assert job.lines(rank)[0].startswith("True 0"), job
 
 
+def test_ranks_that_would_choose_other_algorithms_do_not_begin() -> None:
+    """Each rank plans for itself; plans of different algorithms would wait for each other."""
+    script = """
+import os
+if os.environ["HALAY_RANK"] == "1":
+    os.environ["HALAY_ALGORITHMS"] = "allreduce=ring"
+import halay
+try:
+    halay.init()
+except halay.MismatchError as error:
+    print("algorithms is '' on rank 0 and 'allreduce=ring' on rank 1" in str(error))
+"""
+    job = launching.run_script(2, script)
+    assert job.code == 0, job
+    assert job.lines(0) == job.lines(1) == ["True"], job
+
+
 def test_splits_of_torch_are_not_cut_to_32_bits() -> None:
     script = """
 import torch, halay.torch as hv
