@@ -1,5 +1,5 @@
 # make demo and make test do everything on a fresh machine that has Python >= 3.9 and make. The rest is for developers.
-export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/build/deps/usr/bin:$(CURDIR)/build/deps/usr/lib/llvm-19/bin:$(PATH)
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/build/deps/usr/bin:$(PATH)
 PYTHON ?= python3
 export PYTHON
 JOBS ?= $(shell nproc)

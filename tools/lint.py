@@ -19,8 +19,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PYTHON = ROOT / ".venv/bin/python"
+import places
+from places import PYTHON, ROOT
+
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "halay/tidy"
 DATABASE = ROOT / "build/lint/compile_commands.json"
 PYTHON_FOLDERS = ["python", "tools", "tests", "examples", "bench", "compat"]
@@ -177,6 +178,7 @@ def main() -> int:
     parser.add_argument("--fix", action="store_true")
     parser.add_argument("checks", nargs="*", help=f"of {' '.join(CHECKS)}")
     arguments = parser.parse_args()
+    os.environ.update(places.environment())
     failed = 0
     for check in run_all(arguments.checks or (list(FIXABLE) if arguments.fix else None), arguments.fix):
         print(f"{check.name:14} {'ok' if check.ok else 'FAILED':8} {check.seconds:6.1f} s", flush=True)

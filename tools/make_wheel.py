@@ -18,9 +18,10 @@ import sys
 import time
 from typing import NoReturn
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PYTHON = ROOT / ".venv/bin/python"
-LOG = ROOT / "build/logs/wheel.log"
+import places
+from places import DEPS, LOGS, PYTHON, ROOT
+
+LOG = LOGS / "wheel.log"
 SOURCES = ["src", "include", "cmake", "python", "CMakeLists.txt", "pyproject.toml", "README.md", "tools/make_wheel.py"]
 GLIBC = "2.28"
 
@@ -55,11 +56,7 @@ def release_settings(machine: str) -> list[str]:
     # Only the headers of header-only packages: /usr/include itself belongs to another C library.
     for name in ("CLI", "xxhash.h"):
         found = next(
-            (
-                base / name
-                for base in (ROOT / "build/deps/usr/include", pathlib.Path("/usr/include"))
-                if (base / name).exists()
-            ),
+            (base / name for base in (DEPS / "usr/include", pathlib.Path("/usr/include")) if (base / name).exists()),
             None,
         )
         if found is None:
@@ -103,10 +100,7 @@ def retag(wheel: pathlib.Path, tag: str, env: dict[str, str]) -> pathlib.Path:
 
 
 def build(kind: str, machine: str, folder: pathlib.Path) -> pathlib.Path:
-    env = dict(os.environ)
-    env["PATH"] = os.pathsep.join([str(PYTHON.parent), str(ROOT / "build/deps/usr/bin"), env["PATH"]])
-    env.setdefault("CCACHE_BASEDIR", str(ROOT))
-    env.setdefault("CCACHE_NOHASHDIR", "1")
+    env = places.environment()
     settings = [f"build-dir=build/wheel-{kind}-{machine}"]
     defines = release_settings(machine) if kind == "release" else []
     if shutil.which("ccache", path=env["PATH"]):

@@ -19,11 +19,9 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 import lint
+import places
+from places import BUILD, LOGS, PYTHON, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = ROOT / "build"
-LOGS = BUILD / "logs"
-PYTHON = ROOT / ".venv/bin/python"
 JOBS = os.cpu_count() or 2
 
 # What the short run takes through the sanitizers: the rooms where memory is shared or bytes come from outside.
@@ -300,11 +298,7 @@ def run_stage(name: str, stage: Callable[[Log], Outcome]) -> Outcome:
 
 def environment() -> None:
     """What every command of every stage sees."""
-    folders = [ROOT / ".venv/bin", BUILD / "deps/usr/bin", BUILD / "deps/usr/lib/llvm-19/bin"]
-    os.environ["PATH"] = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
-    # Objects are found again by ccache in every clone.
-    os.environ.setdefault("CCACHE_BASEDIR", str(ROOT))
-    os.environ.setdefault("CCACHE_NOHASHDIR", "1")
+    os.environ.update(places.environment())
     for name in list(os.environ):
         if name.startswith(("HALAY_", "HOROVOD_")):
             del os.environ[name]
