@@ -21,7 +21,9 @@ def environment() -> dict[str, str]:
         libraries = DEPS / f"usr/lib/{platform.machine()}-linux-gnu"
         env["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(libraries), env.get("LD_LIBRARY_PATH")]))
     env["PATH"] = os.pathsep.join([*map(str, folders), env["PATH"]])
-    # So that ccache finds an object again in every clone.
+    # So that ccache finds an object again: the same compiler's name in every build (Python has one of its own), and any clone.
+    env.setdefault("CC", "cc")
+    env.setdefault("CXX", "c++")
     env.setdefault("CCACHE_BASEDIR", str(ROOT))
     env.setdefault("CCACHE_NOHASHDIR", "1")
     return env
