@@ -26,7 +26,7 @@ struct FabricOptions {
   std::string interfaces;          // comma list of interface names to offer; empty: all
   std::string key;                 // shared secret of the job; peers prove it before anything is parsed
   std::string build_id;            // compared at world build, with wire version, byte order and limits (rule 19)
-  std::string algorithms;          // what decides which algorithm runs, in words; compared, as all ranks must choose alike
+  std::string algorithms;  // what decides which algorithm runs, in words; compared, as all ranks must choose alike
   int64_t connect_timeout_ms = 30'000;
   int64_t heartbeat_ms = 15'000;  // a silent TCP peer is lost after this
   size_t window_bytes = 0;        // 0: chosen from the number of ranks
